@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -21,7 +22,8 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
     except OSError as error:
         filename = error.filename
         if error.errno is not None and (filename is None or (isinstance(filename, str) and filename.endswith(SUFFIX))):
-            error.filename, error.filename2 = os.fspath(path), None
+            error.filename = os.fspath(path)
+            del error.filename2  # None would be a part of the message
         raise
 
 
@@ -31,7 +33,7 @@ def atomic_file(path: str | os.PathLike[str], *, private: bool = False, durable:
     or all of the new, also when several processes write at once; after an exception it is what was there before.
 
     Args:
-        path: where the file will be. What is there is replaced.
+        path: where the file will be. What is there is replaced, but for a device or a pipe, which is written to.
         private: only this user may read it; else who the process's umask lets.
         durable: it lasts through a loss of power.
 
@@ -44,6 +46,10 @@ def atomic_file(path: str | os.PathLike[str], *, private: bool = False, durable:
     >>> path.read_bytes()
     b'whole'
     """
+    if _is_device(path):
+        with naming(path), open(path, "wb") as file:
+            yield file
+        return
     beside = f"{os.fspath(path)}.{secrets.token_hex(6)}{SUFFIX}"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     with naming(path):
@@ -60,3 +66,12 @@ def atomic_file(path: str | os.PathLike[str], *, private: bool = False, durable:
         with contextlib.suppress(OSError):
             os.unlink(beside)
         raise
+
+
+def _is_device(path: str | os.PathLike[str]) -> bool:
+    """Whether a device, a pipe or a socket is there: root could put a file in place of /dev/null."""
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))

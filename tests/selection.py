@@ -225,7 +225,14 @@ def _is_cheap(item: Any) -> bool:
     return item.get_closest_marker("fast") is not None and item.get_closest_marker("sweep") is None
 
 
-_PLAIN = (str, int, float, tuple, list, dict, type(None))  # a union of them is slower
+_PLAIN = (str, int, float, type(None))  # a union of them is slower
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is short as text: arrays and tensors are not, nor what holds them."""
+    if isinstance(value, (tuple, list)):
+        return all(map(_is_plain, value))
+    return all(map(_is_plain, value.values())) if isinstance(value, dict) else isinstance(value, _PLAIN)
 
 
 def parameters(item: Any) -> Iterator[tuple[str, Any]]:
@@ -236,5 +243,4 @@ def parameters(item: Any) -> Iterator[tuple[str, Any]]:
                 value = np.dtype(value).name
             elif "dtype" in type(value).__name__.lower():  # NumPy's, torch's, ndd's
                 value = str(value).rpartition(".")[2]
-            plain = isinstance(value, _PLAIN)
-            yield name, str(value) if plain else item.callspec.indices[name]
+            yield name, str(value) if _is_plain(value) else item.callspec.indices[name]

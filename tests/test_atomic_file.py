@@ -91,3 +91,31 @@ def test_a_full_disk_names_the_file(tmp_path):
         signal.signal(signal.SIGXFSZ, before)
     with pytest.raises(FileNotFoundError, match=f"'{tmp_path}/none/a'"):
         index(str(tmp_path / "none" / "a"))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes with names")
+def test_a_device_or_a_pipe_is_written_to_and_stays(tmp_path):
+    """Root would have made /dev/null a file."""
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    end = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with atomic_file(path) as file:
+            file.write(b"new")
+        assert os.read(end, 10) == b"new"
+    finally:
+        os.close(end)
+    assert stat.S_ISFIFO(path.stat().st_mode)
+    assert [p.name for p in tmp_path.iterdir()] == ["pipe"]
+
+
+def test_the_error_names_the_file_and_nothing_else(tmp_path):
+    path = tmp_path / "none" / "a"
+    with pytest.raises(FileNotFoundError) as caught, atomic_file(path):
+        pass
+    assert str(caught.value) == f"[Errno 2] No such file or directory: {str(path)!r}"
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(OSError, match="folder") as caught, atomic_file(folder):
+        pass
+    assert str(caught.value).endswith(f": {str(folder)!r}")

@@ -105,10 +105,9 @@ EVERYTHING = [
 OTHER_RECIPES = """
 from ndd.compile import recipes
 recipes._FEW, recipes._MANY, recipes._CLIP = 17, 96, (16, 90, 120, 3)  # not what was compiled with
-for seed in range(2, 6):
-    for name in recipes.RECIPES:
-        recipes.runs_recipe(name)(None, seed)
-recipes.run_torchvision(None)
+for seed in range(1, 5):
+    for run in recipes.OF_BOTH.values():
+        run(None, seed=seed)
 """
 
 

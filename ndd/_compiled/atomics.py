@@ -97,7 +97,7 @@ def _without_references() -> Any:
     from numba import types
 
     def without(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-        """The value, with arrays that do not count references: several threads share it, and counting is not atomic
+        """The value, with arrays that do not count references: several threads share it, and the counting is not atomic
         (`linking.py`)."""
         if isinstance(kind, types.BaseTuple):
             for k, member in enumerate(kind.types):
@@ -113,13 +113,13 @@ def _without_references() -> Any:
 
 
 def entry_point(signature_of: Any, call: Any) -> Any:
-    """An intrinsic like `thread_entry`: it reserves memory on the caller's stack for the arguments, a status and numba's
-    description of an error; and makes a function that calls a kernel with the arguments and writes status and error.
+    """An intrinsic like `thread_entry`. It reserves memory on the caller's stack for the arguments, a status and numba's
+    description of an error, and generates a function that calls a kernel with the arguments and writes status and error.
 
     Args:
-        signature_of: gives the signature of the kernel that is called, of the typing context, the kernel's type and those of the
-            arguments.
-        call: writes the calls, with the context, the builder, the function, its signature, the types of the arguments and the
+        signature_of: returns the signature of the called kernel, from the typing context, the kernel's type and the arguments'
+            types.
+        call: generates the call, from the context, the builder, the function, its signature, the types of the arguments and the
             arguments.
     """
     from llvmlite import ir
@@ -143,7 +143,7 @@ def entry_point(signature_of: Any, call: Any) -> Any:
             builder.store(value, cgutils.gep_inbounds(builder, memory, 0, 0))
             builder.store(ir.IntType(32)(0), cgutils.gep_inbounds(builder, memory, 0, 1))
 
-            # numba's calling convention, so that code that numba makes for `loop` may raise an error.
+            # numba's calling convention, so that numba's code for `loop` may raise an error.
             convention = context.call_conv
             kind = convention.get_function_type(types.int32, (types.int64,))
             inside = ir.Function(builder.module, kind, builder.module.get_unique_name("joined"))
@@ -282,8 +282,8 @@ def _reraise() -> Any:
 
 thread_entry: Any = Intrinsic(_thread_entry)
 """`thread_entry(loop, what)`: an entry point for threads that run the kernel `loop` with the arguments in the tuple `what`: the
-address of its code and that of its argument, which lives on the stack of the kernel that calls this. That kernel must not
-return or raise before all threads have left."""
+address of its code and that of its argument, which is on the stack of the calling kernel. That kernel must not return or raise
+before all threads have left."""
 
 call_address: Any = Intrinsic(_call_address)
 """`call_address(entry, address)`: calls an entry point of `thread_entry`."""
@@ -292,9 +292,9 @@ reraise: Any = Intrinsic(_reraise)
 """`reraise(what, address)`: raises the error that a thread met in the entry point, if any. `what` is that of `thread_entry`."""
 
 address_of: Any = Intrinsic(_address_of)
-"""`address_of(kernel)`: of a C function of four int64 that calls the kernel, which raises nothing. It lives as long as the
-process."""
+"""`address_of(kernel)`: the address of a C function of four int64 that calls the kernel, which must not raise. It is valid for
+the life of the process."""
 
 call_kept: Any = Intrinsic(_call_kept)
-"""`call_kept(numbers, k, a, b, c)`: calls the function whose address of `address_of` is `numbers[k]`, with the address of
-`numbers`, and `a`, `b` and `c`."""
+"""`call_kept(numbers, k, a, b, c)`: calls the function at the address `numbers[k]`, a result of `address_of`, with the address
+of `numbers`, and `a`, `b` and `c`."""

@@ -1,15 +1,17 @@
 """Compiles kernels in a thread, while fallbacks compute the same numbers more slowly.
 
-A call for which a kernel is neither compiled nor on disk is answered by the kernel's fallback, and the kernel is compiled
-when no call has waited for another kernel for a moment. Of several kernels the one whose fallback has taken longest comes first.
-(A JPEG is decoded by another library nearly as fast; resampling takes twenty times as long.) While another process of the machine
-compiles a kernel, others are compiled here.
+If a kernel is neither compiled nor on disk, its fallback answers the call. The kernel is compiled as soon as no call has waited
+for another kernel for a moment. Of several kernels the one whose fallback has taken longest comes first. (A JPEG is decoded by
+another library nearly as fast; resampling takes twenty times as long.) The fallback of a loop calls the kernels inside the loop,
+one sample after the other: these are not compiled by themselves, and the time of their fallbacks counts for the loop. Once a
+fallback has taken some seconds, calls wait for the kernel while it is being compiled, because fallbacks take the processor and the
+interpreter from the compiler. While another process of the machine compiles a kernel, others are compiled here.
 
-A fork, a call that needs another kernel, and a kernel whose fallback takes much longer interrupt the thread at the compiler's next
-step (after 0.6 s at most on a quiet machine); it starts that kernel again later. Inner kernels that are compiled by then are
-stored. The end of the program waits as long as the kernel has taken by then, 1.4 s at most, so that nearly finished work is not
-lost, and drops the rest. Forked processes compile at the call: they start late and end without notice. All processes do if
-NDD_COMPILE_IN_BACKGROUND is 0.
+A fork, a call that needs another kernel, and a kernel whose fallback takes much longer interrupt the thread at the compiler's
+next step (after at most 0.6 s on a quiet machine). It starts the interrupted kernel again later; inner kernels that are already
+compiled are stored. At the end of the program it waits as long as the kernel has taken so far, at most 1.4 s, so that nearly
+finished work is not lost. Forked processes compile at the call, because they start late and end without notice. With
+NDD_COMPILE_IN_BACKGROUND=0 all processes do.
 """
 
 from __future__ import annotations
@@ -18,8 +20,8 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Iterator
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,33 +30,39 @@ from ndd._execution.fork import around_fork, fork_lock
 from ndd._execution.signal_safe import start
 
 _VARIABLE = "NDD_COMPILE_IN_BACKGROUND"
-_QUIET = 0.3  # seconds since something was compiled at a call
-_LAST = 1.4  # seconds that the end of the program waits, and then for a step of the compiler
-_SOON = 2.0  # seconds of compiling that may be lost to a kernel with a longer wait
+_QUIET = 0.3  # seconds after a call last compiled something
+_LAST = 1.4  # seconds that the end of the program waits, plus a step of the compiler
+_SOON = 2.0  # seconds of compiling that may be lost for a kernel with a longer wait
 _LATER = 0.1  # seconds between checks of whether another process has compiled something
+_PATIENCE = 2.0  # seconds of fallbacks, of all threads together, before calls wait for the compiler
+_OVER = 5.0  # seconds in which calls that have begun before a loop was compiled end
 
 
 class _BrokenOff(BaseException):  # numba wraps any `Exception` in an error of its own
-    """Interrupts the compiler when somebody waits."""
+    """Interrupts the compiler for a waiting call."""
 
 
 class _Elsewhere(BaseException):
-    """Interrupts the compiler where another process compiles the same kernel."""
+    """Interrupts the compiler if another process compiles the same kernel."""
 
 
 class Job:
     """A kernel to be compiled.
 
     Attributes:
-        compile: does so.
+        compile: compiles it.
+        inside: the kernels that it calls, directly or not.
         spent: seconds that the fallback has taken.
-        later: the time before which it is not started.
+        later: the earliest time to start it.
+        ended: when it was compiled, or failed.
     """
 
-    def __init__(self, compile_now: Callable[[], None]):
+    def __init__(self, compile_now: Callable[[], None], inside: Collection[Any] = (), spent: float = 0.0):
         self.compile = compile_now
-        self.spent = 0.0
+        self.inside = inside
+        self.spent = spent
         self.later = 0.0
+        self.ended: float | None = None
         self._answering: dict[object, float] = {}
 
     @contextlib.contextmanager
@@ -75,7 +83,7 @@ class Job:
 
 
 class Background:
-    """The thread that compiles. It lives while there is something to do.
+    """The thread that compiles. It runs while there is work.
 
     Attributes:
         allowed: whether fallbacks are used at all.
@@ -84,7 +92,7 @@ class Background:
     def __init__(self) -> None:
         self.allowed = os.environ.get(_VARIABLE) != "0"
         self._begin()
-        # Workers are often forked one after the other: none of them should find the next kernel started.
+        # Workers are often forked one after the other, so no kernel is started between two forks.
         around_fork(in_parent=self.busy, in_child=self._in_child)
 
     def _begin(self) -> None:
@@ -100,7 +108,7 @@ class Background:
         self._begin()
 
     def forbid(self) -> None:
-        """From now on kernels are compiled at calls, in this process and in those that it starts."""
+        """Compiles kernels at calls from now on, in this process and in those that it starts."""
         self.allowed = False
         os.environ[_VARIABLE] = "0"
 
@@ -118,8 +126,19 @@ class Background:
                 start(thread)
                 self._thread = thread
 
+    def job_with(self, kernel: Any) -> Job | None:
+        """The kernel to be compiled that has this one inside: then this one need not be called any more."""
+        with self._lock:
+            jobs = self._jobs if self._job is None else [self._job, *self._jobs]
+            return next((job for job in jobs if kernel in job.inside), None)
+
+    def await_if_slow(self, job: Job) -> None:
+        """Waits while the job is being compiled, if its fallback has taken long."""
+        while job is self._job and job.ended is None and job.spent > _PATIENCE and _goes_on():
+            time.sleep(_LATER / 10)
+
     def count(self) -> int:
-        """How many kernels wait or are being compiled."""
+        """The number of kernels that wait or are being compiled."""
         return len(self._jobs) + 1
 
     def _run(self) -> None:
@@ -135,34 +154,37 @@ class Background:
                 job = max([each for each in self._jobs if each.later <= now], key=Job.waited, default=None)
                 if job is not None:
                     self._jobs.remove(job)
+                    self._job = job
             if job is None:
                 time.sleep(_LATER / 2)
                 continue
             with fork_lock:
                 in_background.set()
-                self._job, self._begun, self._ending = job, now, 0.0
+                self._begun, self._ending = now, 0.0
                 try:
                     job.compile()
+                    job.ended = time.monotonic()
                 except _BrokenOff:
                     self._jobs.append(job)
                 except _Elsewhere:
                     job.later = now + _LATER
                     self._jobs.append(job)
                 finally:
+                    self._job = None
                     in_background.clear()
 
     def _is_busy(self) -> bool:
         return fork_lock.wanted or time.monotonic() - self._busy_at < _QUIET
 
     def step(self) -> None:
-        """Called before each step of the compiler: interrupts it if somebody waits and it runs in the background."""
+        """Called before each step of the compiler: interrupts it if it runs in the background and a call waits."""
         if threading.current_thread() is not self._thread:
             return
         if fork_lock.wanted or self._is_outranked() or not (_goes_on() or self._is_nearly_done()):
             raise _BrokenOff
 
     def _is_outranked(self) -> bool:
-        """Whether, soon after the start, the program waits much longer for a kernel that it has asked for since."""
+        """Whether, soon after the start of this kernel, the program waits much longer for a later one."""
         now, job = time.monotonic(), self._job
         if job is None or now - self._begun > _SOON:
             return False
@@ -170,14 +192,14 @@ class Background:
         return any([each.later <= now and each.waited() > threshold for each in list(self._jobs)])
 
     def _is_nearly_done(self) -> bool:
-        """Whether the program has reached its end while this kernel is being compiled, and may wait a while longer."""
+        """Whether the program has reached its end while this kernel is being compiled, and may still wait."""
         now = time.monotonic()
         self._ending = self._ending or now
         return now - self._ending < min(_LAST, self._ending - self._begun)
 
     def elsewhere(self, inner: bool) -> None:
-        """Called where another process compiles the same kernel. In the background another kernel comes first, unless this is an
-        inner kernel of the one being compiled."""
+        """Called if another process compiles the same kernel. In the background another kernel comes first, unless this is an
+        inner kernel of the current one."""
         self.step()
         if not inner and threading.current_thread() is self._thread:
             raise _Elsewhere
@@ -197,11 +219,27 @@ def _goes_on() -> bool:
 background = Background()
 
 
+class Fallback(NamedTuple):
+    """What answers while a kernel is compiled.
+
+    Attributes:
+        computes: does the same as the kernel.
+        kernel: the kernel.
+        inside: gives the kernels that it calls, directly or not.
+        urgency: seconds by which it comes before others.
+    """
+
+    computes: Callable[..., Any]
+    kernel: Any
+    inside: Callable[[], Collection[Any]]
+    urgency: float
+
+
 def with_fallback(
-    dispatcher: Any, cache: Any, computes: Callable[..., Any], compile_for: Callable[..., Any]
+    dispatcher: Any, cache: Any, fallback: Fallback, compile_for: Callable[..., Any]
 ) -> Callable[..., Any]:
-    """What a numba dispatcher does for types that it has not compiled: `computes` answers, if `cache` has no file for these
-    types. Otherwise `compile_for` loads or compiles at the call.
+    """The function of a numba dispatcher for types that it has not compiled: the fallback answers if `cache` has no file for
+    these types. Otherwise `compile_for` loads or compiles at the call.
     """
     waiting: dict[tuple[Any, ...], Job] = {}
     failed: set[tuple[Any, ...]] = set()
@@ -209,19 +247,27 @@ def with_fallback(
     def guarded(*args: Any) -> Any:
         kinds = tuple([dispatcher.typeof_pyval(value) for value in args])
         job = waiting.get(kinds)
-        if job is None:
+        if job is not None and job.ended is None:
+            background.await_if_slow(job)
+        if job is None or (job.ended is not None and time.monotonic() - job.ended > _OVER):
             if kinds in failed or not background.allowed or cache.has_file(kinds, dispatcher.targetctx):
                 return compile_for(*args)
-            job = waiting[kinds] = Job(lambda: compile_now(kinds))
-            background.do(job)
-        elif not background.allowed:  # forked since
+            job = waiting[kinds] = background.job_with(fallback.kernel) or begun(kinds)
+        elif kinds in dispatcher.overloads:
+            return dispatcher.overloads[kinds].entry_point
+        elif not background.allowed:  # the process has been forked
             return compile_for(*args)
 
         def silent(*args: Any) -> Any:
             with job.answering(), np.errstate(all="ignore"):  # compiled kernels do not warn of infinities either
-                return computes(*args)
+                return fallback.computes(*args)
 
-        return silent  # numba calls what this gives
+        return silent  # numba calls this result
+
+    def begun(kinds: tuple[Any, ...]) -> Job:
+        job = Job(lambda: compile_now(kinds), fallback.inside(), fallback.urgency)
+        background.do(job)
+        return job
 
     def compile_now(kinds: tuple[Any, ...]) -> None:
         try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ndd._execution.fork import fork_lock
 
-_engines: dict[Callable[[Any, Any], None], Any] = {}  # they own the machine code, for the life of the process
+_engines: dict[Callable[[Any, Any], None], Any] = {}  # own the machine code for the life of the process
 
 
 def c_functions(write: Callable[[Any, Any], None], *names: str) -> tuple[int, ...]:

@@ -1,6 +1,7 @@
-"""Levels of processors that the package's kernels are compiled for: each has what those of its level have in common.
+"""Levels of processors that the package's kernels are compiled for: each has the features that all processors of the level
+share.
 
-What is compiled on a machine is for its own processor. The names of features are those of LLVM.
+Kernels that are compiled on a machine are for its own processor. The names of features are those of LLVM.
 """
 
 from __future__ import annotations
@@ -26,6 +27,6 @@ def environment(level: str) -> dict[str, str]:
 
 
 def runs_on(target: dict[str, str], machine: dict[str, str]) -> bool:
-    """Whether code for one target runs wherever code for the other one does."""
+    """Whether code for one target runs wherever code for the other does."""
     needed, there = target["features"].split(","), machine["features"].split(",")
     return target["triple"].split("-")[0] == machine["triple"].split("-")[0] and set(needed) <= set(there)

@@ -5,8 +5,8 @@ A dispatcher is what Python calls: it looks up the types of the arguments and ca
 1. `_cache`: `kernel_cache.py` stores compiled code; numba's own cache breaks when its index is damaged.
 2. `typeof_pyval`: finds the type of a plain array without `numpy.ma`, which takes 8 ms to import.
 3. `_compile_for_args`, called for new types: compiles in one thread at a time, without garbage collection, or calls a fallback.
-4. `_compiler.compile`, called for what is not on disk either: tells the user why the call takes long.
-5. `get_call_template`, called where a kernel calls it: treats a literal number as an argument like any other, so that
+4. `_compiler.compile`, called for kernels that are not on disk: tells the user why the call takes long.
+5. `get_call_template`, called if a kernel calls the kernel: treats a literal number like any other argument, so that
    `little_endian(data, 0, 4)` and `little_endian(data, 8, 2)` are one compilation, not two.
 """
 
@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from ndd._compiled import linking
-from ndd._compiled.background import background, with_fallback
+from ndd._compiled.background import Fallback, background, with_fallback
 from ndd._compiled.kernel_cache import KernelCache
 from ndd._execution.fork import fork_lock
 
@@ -32,15 +32,15 @@ def make_dispatcher(
     inner: bool,
     cache: KernelCache | None,
     around_compile: Callable[[Callable[..., Any]], Callable[..., Any]],
-    fallback: Callable[..., Any] | None = None,
+    fallback: Fallback | None = None,
 ) -> Any:
     """The dispatcher of a function.
 
     Args:
-        function: the text of a kernel; its globals already have numba's own things in place of other kernels.
+        function: the text of a kernel, whose globals already have numba's objects in place of other kernels.
         options: those of `jit.kernel`.
         inner: whether only kernels call it.
-        cache: stores what is compiled; None: nothing is stored.
+        cache: stores compiled code; None: nothing is stored.
         around_compile: wraps the function that compiles for new types.
         fallback: answers while the kernel is compiled in the background.
     """
@@ -62,13 +62,13 @@ def make_dispatcher(
 
 
 def compile_for(dispatcher: Any, args: tuple[Any, ...]) -> None:
-    """Compiles for the types of these arguments, or loads what is on disk."""
+    """Compiles for the types of these arguments, or loads the code from disk."""
     with fork_lock, without_collection():
         dispatcher.compile(tuple([dispatcher.typeof_pyval(value) for value in args]))
 
 
 def _typed(dispatcher: Any) -> Callable[[Any], Any]:
-    """Numba's type of an argument; of plain arrays, alone or in tuples, without `numpy.ma`."""
+    """numba's type of an argument, for plain arrays (also in tuples) without `numpy.ma`."""
     from numba.core import types
     from numba.np.numpy_support import from_dtype, map_layout
 
@@ -80,7 +80,7 @@ def _typed(dispatcher: Any) -> Callable[[Any], Any]:
         if type(value) is not np.ndarray or value.dtype.kind not in "biuf" or not value.dtype.isnative:
             return of_others(value)
         kind = types.Array(from_dtype(value.dtype), value.ndim, map_layout(value), not value.flags.writeable)
-        dispatcher._types_active_call.add(kind)  # keeps it alive until the call is over, as numba does
+        dispatcher._types_active_call.add(kind)  # keeps it alive until the end of the call, as numba does
         return kind
 
     return type_of
@@ -100,7 +100,7 @@ def _without_literals(template_for: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _one_at_a_time(dispatcher: Any, cache: KernelCache | None) -> Callable[..., Any]:
-    """The slow path of a dispatcher, for types that it has not seen."""
+    """The slow path of a dispatcher, for new types."""
     compile_now = dispatcher._compile_for_args
 
     def guarded(*args: Any) -> Any:
@@ -119,7 +119,7 @@ def _one_at_a_time(dispatcher: Any, cache: KernelCache | None) -> Callable[..., 
 
 @contextlib.contextmanager
 def without_collection() -> Iterator[None]:
-    """numba makes so many objects that garbage collection takes a fifth of the time."""
+    """Turns off garbage collection: numba creates so many objects that it takes a fifth of the time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

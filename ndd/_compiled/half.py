@@ -1,9 +1,9 @@
 """`half_bits` and `bfloat16_bits`, for kernels: a float32 as the bits of the nearest float16 or bfloat16.
 
-For float16 by the processor's instruction if it has one.
+For float16 the processor's instruction is used if it has one.
 
-That instruction (F16C on x86, always there on ARM) does eight or sixteen numbers at once; without it the bits are put
-together by integer arithmetic, seven times slower.
+That instruction (F16C on x86, always available on ARM) converts eight or sixteen numbers at once. Without it integer arithmetic
+computes the bits, seven times slower.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _assembled(value):
     if body >= np.uint32(0x477FF000):
         rounded = np.uint32(0x7E00) if body > np.uint32(0x7F800000) else np.uint32(0x7C00)
     if body < np.uint32(0x38800000):
-        # Subnormal: next to one half the spacing of float32 is that of float16, so the addition rounds.
+        # Subnormal: around one half the spacing of float32 is that of float16, so the addition rounds.
         rounded = np.float32(abs(value) + np.float32(0.5)).view(np.uint32) - np.uint32(0x3F000000)
     return np.uint16(sign | rounded)
 

@@ -1,7 +1,7 @@
-"""For kernels: what numba makes a function of its own for at every new pair of types (`min` and `max` of numbers, `empty`,
-`zeros`), made in place; `array_at`, `overlapping`, `each`, and `multiply_add`.
+"""For kernels: replacements for functions that numba compiles separately for every new pair of types (`min` and `max` of
+numbers, `empty`, `zeros`), generated in place; and `array_at`, `overlapping`, `each`, and `multiply_add`.
 
-A function costs 50 to 100 ms of compiling, what is made here 2 ms.
+A function takes 50 to 100 ms to compile, these replacements 2 ms.
 """
 
 # What numba keeps private is not in its types.
@@ -19,7 +19,7 @@ from ndd._tensor.memory import memory_at
 
 
 class _Extreme(Compiled):
-    """`min` or `max` of two or more numbers, as Python has them: the first of equal ones, and NaN is passed over."""
+    """`min` or `max` of two or more numbers, as in Python: the first of equal numbers, ignoring NaN."""
 
     def __init__(self, before: Any):
         self.before = before
@@ -39,20 +39,21 @@ class _Extreme(Compiled):
 REPLACED.update(min=_Extreme(operator.lt), max=_Extreme(operator.gt))
 
 empty: Any = Intrinsic(lambda: _array(zeroed=False), np.empty)
-"""`empty(n, dtype)`, `empty((n, m), dtype)`: `np.empty`, but that the product of the extents may not overflow."""
+"""`empty(n, dtype)`, `empty((n, m), dtype)`: `np.empty`; the product of the extents must not overflow."""
 
 zeros: Any = Intrinsic(lambda: _array(zeroed=True), np.zeros)
 """The same for `np.zeros`."""
 
 array_at: Any = Intrinsic(lambda: _array_at(), lambda address, extents, like: memory_at(address, extents, like.dtype))
 """`array_at(address, extents, like)`: the C-contiguous array of `like`'s element type there; `extents` as of `np.empty`. It
-owns nothing: who calls the kernel holds the memory. Thus one call takes samples that lie apart."""
+owns no memory: the caller of the kernel does. So one call can take samples that are not adjacent."""
 
 overlapping: Any = Intrinsic(lambda: _overlapping(), lambda flat, dtype: _overlapping_words(flat, np.dtype(dtype)))
-"""`overlapping(flat, dtype)`: bytes as words, one that starts at every byte, of a contiguous array. It owns nothing."""
+"""`overlapping(flat, dtype)`: the bytes of a contiguous array as words that start at every byte. It owns no memory."""
 
 each: Any = Intrinsic(lambda: range, lambda n: (slice(n),))
-"""`for i in each(n)`: `range`, for simple loops over arrays. Python does it in one go, with a slice for `i`."""
+"""`for i in each(n)`: `range`, for simple loops over arrays. In the interpreter there is one iteration, with a slice for
+`i`."""
 
 
 multiply_add: Any = Intrinsic(lambda: _multiply_add())
@@ -195,7 +196,7 @@ def _strides(context: Any, builder: Any, kind: Any, shape: list[Any]) -> list[An
 
 
 def array_over(context: Any, builder: Any, kind: Any, shape: list[Any], data: Any) -> Any:
-    """For an intrinsic: the C-contiguous array of numba's type `kind` over `data`, any pointer. It owns nothing."""
+    """For an intrinsic: the C-contiguous array of numba's type `kind` over `data`, any pointer. It owns no memory."""
     data = builder.bitcast(data, context.get_data_type(kind.dtype).as_pointer())
     return _array_over(context, builder, kind, shape, _strides(context, builder, kind, shape), data, None)
 
@@ -210,8 +211,8 @@ def _array_over(
     memory: Any,
     size: Any = None,
 ) -> Any:
-    """For an intrinsic: the array over `data`, with what `_shape_and_strides` gives; `memory` is what owns it, or None; `size` that
-    of an element, where it is not the innermost stride."""
+    """For an intrinsic: the array over `data`, with the result of `_shape_and_strides`. `memory` is its owner, or None; `size`
+    is that of an element, if it is not the innermost stride."""
     from numba import types
     from numba.core import cgutils
     from numba.np import arrayobj

@@ -1,8 +1,8 @@
-"""`@kernel`: numba's nopython compiler, imported at the first call (0.2 s). A kernel is compiled once a machine.
+"""`@kernel`: numba's nopython compiler, imported at the first call (0.2 s). A kernel is compiled once on each machine.
 
-A kernel releases the GIL and is stored on disk (`kernel_cache.py`). Kernels may call kernels, C functions (`External`), and
-what `intrinsics.py` has. One thread at a time imports numba and compiles, whoever asks; a fork waits for it. A kernel with a
-`fallback` is compiled by a thread in the background, while something slower answers (`background.py`).
+A kernel releases the GIL and is stored on disk (`kernel_cache.py`). Kernels may call kernels, C functions (`External`) and
+intrinsics (`intrinsics.py`). Only one thread at a time imports numba and compiles; a fork waits for it. A kernel with a
+`fallback` is compiled by a background thread, while the slower fallback answers (`background.py`).
 """
 
 # What numba keeps private is not in its types.
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ndd._compiled import dispatcher, kernel_file, linking
-from ndd._compiled.background import background
+from ndd._compiled.background import Fallback, background
 from ndd._compiled.kernel_cache import INNER, KernelCache, described, libraries, source_digest, writable_folder
 from ndd._execution.compile_notice import compiling
 from ndd._execution.errors import raise_signalled
@@ -30,7 +30,7 @@ from ndd._execution.fork import fork_lock
 
 
 class Compiled:
-    """An object that kernels may call. It gives numba the object to call when the caller is compiled."""
+    """An object that kernels may call. It provides numba's object when a caller is compiled."""
 
     def inner(self) -> Any:
         """A numba dispatcher or intrinsic."""
@@ -50,10 +50,10 @@ REPLACED: dict[str, Compiled] = {}
 
 
 class Intrinsic(Compiled):
-    """A function whose code numba gets from us.
+    """A function whose LLVM code is written by hand.
 
     Args:
-        make: returns numba's function for it, when a kernel that uses it is compiled.
+        make: returns numba's function for it, called when a kernel that uses it is compiled.
         python: does the same in Python; None if there is no such function.
     """
 
@@ -77,7 +77,13 @@ class Intrinsic(Compiled):
 
 
 class Kernel(Compiled):
-    """A function that is compiled when it is first called, or first called by another kernel."""
+    """A function that is compiled when it is first called, or first called by another kernel.
+
+    Attributes:
+        urgency: seconds that other work loses while its fallback answers: it is compiled so much earlier.
+    """
+
+    urgency = 0.0
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
         functools.update_wrapper(self, function)
@@ -91,12 +97,12 @@ class Kernel(Compiled):
         self._text_run: Callable[..., Any] | None = None
 
     def fallback(self, function: Callable[..., Any] | None = None) -> Any:
-        """Declares what is called while this kernel is compiled in the background (`background.py`): `function`, by default the
-        kernel's own text in the interpreter. It computes the same to the last bit.
+        """Declares the function to call while this kernel is compiled in the background (`background.py`), by default the
+        kernel's own text in the interpreter. It must compute the same to the last bit.
 
         Fallbacks are for kernels that take more than 0.3 s to compile: decoders, whose work another library does until then;
         filters and warps, which NumPy or OpenCV computes; and plans and draws for few numbers, whose text the interpreter runs.
-        The inner kernels of an interpreted text have one where a loop over elements would be too slow.
+        An inner kernel of an interpreted text has one if a loop over elements would be too slow.
         `tests/operator/test_fallbacks.py` compares those of operators with the compiled kernels."""
         self._written, self._fallback = function, function or self.interpreted
         return function or self
@@ -110,17 +116,17 @@ class Kernel(Compiled):
         return (self._fallback or self)(*args)
 
     def fallback_if(self, short: Callable[..., bool]) -> None:
-        """Declares the kernel's own text as the fallback for calls whose arguments are `short`. Other calls wait for the
+        """Declares the kernel's own text as the fallback for calls with `short` arguments. Other calls wait for the
         compiler."""
         self._fallback = lambda *args: (self.interpreted if short(*args) else self.waited_for)(*args)
 
     def never_interpreted(self) -> None:
-        """Declares that this kernel stays compiled where a kernel that calls it is interpreted: Python would give other last
-        bits, or take too long."""
+        """Declares that this kernel stays compiled if a calling kernel is interpreted: Python's last bits would differ, or it
+        would take too long."""
         self._written = self
 
     def interpreted_as(self, function: Callable[..., Any]) -> None:
-        """Declares what is called where a kernel that calls it is interpreted."""
+        """Declares the function to call if a calling kernel is interpreted."""
         self._written = function
 
     def interpreted(self, *args: Any) -> Any:
@@ -135,7 +141,8 @@ class Kernel(Compiled):
         return self.compiled()(*args)
 
     def in_python(self) -> Callable[..., Any]:
-        """Its text, with those of the kernels that it calls, for the interpreter; or what was declared in its place."""
+        """Its text, with those of the kernels that it calls, for the interpreter; or the function that was declared in its
+        place."""
         return self._written or self._by_python()
 
     def _by_python(self) -> Callable[..., Any]:
@@ -168,7 +175,7 @@ class Kernel(Compiled):
         return self._inner
 
     def compile_for_target(self) -> None:
-        """Compiles and stores what was called here, for the processor that numba compiles for. It differs from this one where the
+        """Compiles and stores all calls of this process for numba's target processor. That differs from this machine's if the
         package's kernels answer the calls."""
         if self._compiled is not None:
             own = self._dispatcher(inner=False, packaged=False)
@@ -188,7 +195,7 @@ class Kernel(Compiled):
                 "NDD_COMPILE=0 in its place: Python runs the kernels that it can, for a debugger to step through, and the "
                 "others are compiled"
             )
-        inlined = "inline" in self.options  # its text becomes a part of that of who calls it: it is not compiled itself
+        inlined = "inline" in self.options  # its text becomes a part of its callers': it is not compiled itself
         copy = self._copied(self._inner_ones() if inlined else {})
         text, cache = self._text(), None
         if text is not None:
@@ -196,14 +203,20 @@ class Kernel(Compiled):
             load = functools.partial(linking.loaded, function=original)
             cache = KernelCache(name, text, linking.parts, load, packaged and not inner)
         return dispatcher.make_dispatcher(
-            copy, self.options, inner=inner, cache=cache, fallback=self._fallback,
+            copy, self.options, inner=inner, cache=cache, fallback=self._with_what_it_calls(),
             around_compile=functools.partial(self._said_aloud, scope=copy.__globals__, cache=cache),
         )  # fmt: skip
+
+    def _with_what_it_calls(self) -> Fallback | None:
+        if self._fallback is None:
+            return None
+        inside = functools.cache(lambda: frozenset(self._reached({})) - {self})
+        return Fallback(self._fallback, self, inside, self.urgency)
 
     def _said_aloud(
         self, compile_new: Callable[..., Any], scope: dict[str, Any], cache: KernelCache | None
     ) -> Callable[..., Any]:
-        """Compiles for types that are not on disk either. Only now the kernels that it calls are looked up."""
+        """Compiles for types that are not on disk. Only then the kernels that it calls are looked up."""
 
         def compiled(kinds: Any, *more: Any) -> Any:
             scope.update(self._inner_ones())
@@ -236,7 +249,7 @@ class Kernel(Compiled):
         return [(name, kernel) for name in names if isinstance(kernel := scope.get(name), Compiled)]
 
     def _text(self) -> bytes | None:
-        """All that its machine code depends on beside the types of its arguments; None if that is unknown."""
+        """Everything that its machine code depends on except the types of its arguments; None if that is unknown."""
         import numba
 
         if self.function.__closure__:  # type: ignore[attr-defined]
@@ -252,7 +265,7 @@ class Kernel(Compiled):
             except OSError:  # typed into an interpreter
                 return None
             parts.append(code.co_code)  # the file may have changed since it was imported
-            # Sets print in another order in each process.
+            # The order of a set's elements differs between processes.
             options = sorted((name, sorted(v) if isinstance(v, set) else v) for name, v in kernel.options.items())
             parts.append(f"{kernel.function.__qualname__} {code.co_firstlineno} {options}".encode())
             parts += [name.encode() + described(scope.get(name)) for name in sorted(_names(code))]
@@ -282,7 +295,7 @@ class Kernel(Compiled):
 def from_template(template: Callable[..., Any], of: Any, suffix: str, options: dict[str, Any], **names: Any) -> Kernel:
     """A kernel of the text of `template`, in which `names` are bound. It is called, and stored, as the function `of` with a suffix.
 
-    A closure would not do: a kernel that has one is not stored on disk.
+    A closure would not work, because kernels with closures are not stored on disk.
     """
     return Kernel(template_of(template, of, suffix, **names), options)
 
@@ -349,7 +362,7 @@ class External(Compiled):
 
 
 def connect_first(externals: Sequence[External], files: Iterable[Path]) -> ctypes.CDLL | None:
-    """Connects functions to the first of these files of a library that has all of them; None where none has."""
+    """Connects functions to the first of these library files that has all of them; None if there is none."""
     for file in files:
         try:
             library = ctypes.CDLL(str(file))
@@ -373,12 +386,12 @@ def _names(code: types.CodeType) -> set[str]:
 def kernel(function: Callable[..., Any] | None = None, **options: Any) -> Any:
     """Marks a function as a numba kernel: `@kernel`, or `@kernel(fastmath=True)` with numba's options.
 
-    `light=True` is for code that runs once a call or once a sample: headers, plans, loops that only call other kernels. It is
+    `light=True` is for code that runs once for each call or sample: headers, plans, loops that only call other kernels. It is
     optimised less, which halves the time to compile. The kernels that it calls are optimised by their own options. It is the
     default with `nogil=False`, which is for few numbers.
 
-    `merged=True` is for code that runs once a row or once a pixel: it is optimised as a part of the kernels that call it,
-    however large it is. Resampling takes two thirds of the time so; compiling takes longer.
+    `merged=True` is for code that runs once for each row or pixel: it is optimised as a part of the calling kernels, however
+    large it is. This takes a third off the time of resampling; compiling takes longer.
     """
     if function is None:
         return lambda f: Kernel(f, options)

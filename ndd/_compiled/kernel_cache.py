@@ -1,12 +1,12 @@
-"""Compiled kernels on disk: one file for each kernel and types of arguments (`kernel_file.py` has its form).
+"""Compiled kernels on disk: one file for each kernel and types of arguments, in the format of `kernel_file.py`.
 
 Numba's own cache keeps an index beside its files; a damaged one raises at every call until somebody deletes it, and two
-processes that write at the same time can exchange two kernels' code. Here the name of a file says all that its content
-follows from, so there is nothing to keep in step: a file is read if it is there, whole, and nobody else can have written it;
-else the kernel is compiled anew, and a new file takes the place of the old one in one step.
+processes that write at the same time can exchange two kernels' code. Here the name of a file is a digest of everything that its
+content depends on, so there is no index. A file is read if it exists, is complete, and no other user can have written it.
+Otherwise the kernel is compiled again, and a new file replaces the old one atomically.
 
-A wheel brings kernels for common levels of processors (`kernel_archives.py`); they are looked for first. Files are read from all of
-these folders, and written to the first one that can be:
+A wheel contains kernels for common levels of processors (`kernel_archives.py`), which are searched first. Files are read from
+all of these folders, and written to the first writable one:
 
 1. `kernels` in `NDD_CACHE_DIR` (if it can be used, no other);
 2. `ndd` in `NUMBA_CACHE_DIR` (if it is set, none of the others);
@@ -14,7 +14,7 @@ these folders, and written to the first one that can be:
 4. the user's cache folder (`XDG_CACHE_HOME`, `~/.cache`, ...);
 5. a folder of this user's among the temporary files.
 
-Where none can be written, kernels are compiled once a process, and one warning says so.
+If none is writable, each process compiles its kernels, and warns once.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ from ndd._execution.machine_locks import alone
 from ndd.atomic_file import atomic_file
 
 INNER = "inner."
-"""Before the names of what only kernels call: it becomes a part of their code."""
+"""The prefix of the names of inner kernels, whose code becomes a part of their callers'."""
 _KERNELS = "compiled kernels"
-_OLD_SECONDS = 7 * 86400.0  # a kernel of another source text is deleted when it has not been written for a week
+_OLD_SECONDS = 7 * 86400.0  # a kernel of another source text is deleted a week after it was written
 
 
 class KernelCache:
-    """What a numba dispatcher asks for compiled code: the interface of `numba.core.caching`.
+    """The cache of a numba dispatcher, with the interface of `numba.core.caching`.
 
     Args:
         name: of the kernel: module and qualified name.
-        text: what the code follows from beside the types of its arguments.
-        parts: gives what a file holds of a compilation result, as `linking.parts` does.
-        load: makes one of that, for a target and types of arguments, as `linking.loaded` does.
-        packaged: whether the package's kernels serve.
+        text: everything that the code depends on except the types of its arguments.
+        parts: returns the content of a file for a compilation result, as `linking.parts` does.
+        load: rebuilds a compilation result from it, for a target and types of arguments, as `linking.loaded` does.
+        packaged: whether to use the package's kernels.
     """
 
     def __init__(self, name: str, text: bytes, parts: Any, load: Any, packaged: bool):
@@ -92,7 +92,7 @@ class KernelCache:
             try:
                 header, code = kernel_file.unpacked(data, self._expected(sig, target))
                 return self._load(target_context, tuple(sig), header, code)
-            except Exception:  # not what this numba can use: compiled anew
+            except Exception:  # this numba cannot use it: the kernel is compiled again
                 continue
         return None
 
@@ -111,10 +111,10 @@ class KernelCache:
                 yield data, target
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Part of the interface: the code is stored already."""
+        """Part of the interface. The code is already stored."""
 
     def compiled_once(self, sig: Any, target_context: Any, compile_now: Callable[[], Any]) -> Any:
-        """The result of `compile_now`, which is stored, or that of another process of this machine."""
+        """The result of `compile_now`, which is stored, or that of another process on this machine."""
         name = self._file_name(sig, _target(target_context.codegen()))
         with alone(writable_folder(), name, functools.partial(background.elsewhere, self._inner)) as waited:
             overload = self.load_overload(sig, target_context) if waited else None
@@ -126,7 +126,7 @@ class KernelCache:
             return overload
 
     def _keep(self, sig: Any, data: Any) -> None:
-        """Writes a compiled kernel. What goes wrong here harms nobody: the kernel itself is there."""
+        """Writes a compiled kernel. Errors are not raised, because the kernel itself works."""
         parts = self._parts(data)
         if parts is None or tuple(sig) != tuple(data.signature.args):
             return
@@ -179,7 +179,7 @@ def _target(codegen: Any) -> dict[str, str]:
 
 @functools.cache
 def libraries() -> dict[str, str]:
-    """Versions of what kernels are compiled by, and call."""
+    """Versions of the libraries that compile kernels, and that kernels call."""
     import llvmlite
     import numba
 
@@ -189,7 +189,7 @@ def libraries() -> dict[str, str]:
 
 @functools.cache
 def _archives(codegen: Any) -> list[KernelArchive]:
-    """The package's kernels that run here, those of the highest level first."""
+    """The package's kernels that run on this machine, the highest level first."""
     brought = [files for level in reversed(LEVELS) if (files := archive(level)) is not None]
     fitting = [files for files in brought if runs_on(files.header["target"], _target(codegen))]
     for made_by in [files.header["libraries"] for files in brought][:1]:
@@ -203,7 +203,7 @@ def _archives(codegen: Any) -> list[KernelArchive]:
 
 @functools.cache
 def _folders() -> list[Path]:
-    """Where kernels may lie."""
+    """The folders that may hold kernels."""
     return folders_to_read(chosen_folder("kernels"), _other_folders(), _KERNELS)
 
 
@@ -229,7 +229,7 @@ _warned: list[str] = []
 
 
 def _warn(message: str) -> None:
-    """Once a process."""
+    """Warns once in each process."""
     if _warned:
         return
     _warned.append(message)
@@ -246,13 +246,13 @@ def source_digest(path: str) -> bytes:
     """A digest of the text of a file."""
     try:
         text = Path(path).read_bytes()
-    except NotADirectoryError:  # the package lies in a zip file
+    except NotADirectoryError:  # the package is in a zip file
         text = __loader__.get_data(path)  # type: ignore[union-attr]
     return hashlib.sha256(text).digest()
 
 
 def described(value: Any) -> bytes:
-    """A digest of a constant that a kernel uses: kernels have it compiled in."""
+    """A digest of a constant that a kernel uses, which is compiled into it."""
     if isinstance(value, np.ndarray):
         return f"{value.dtype}{value.shape}".encode() + value.tobytes()
     return repr(value).encode() if isinstance(value, bool | int | float | str | np.generic | tuple) else b""

@@ -10,18 +10,18 @@
 The header says
 
     kernel     module and qualified name; with "inner." before it if it is what other kernels call
-    source     digest of all that the code follows from: texts, constants, options, versions
+    source     digest of everything that the code depends on: texts, constants, options, versions
     signature  the types of the arguments, as numba prints them
-    target     "triple", "cpu" and "features" that LLVM made the code for
+    target     "triple", "cpu" and "features" of LLVM's code
     libraries  versions of "numba", "llvmlite" and "python" (the name of its binary interface, "cpython-311")
     result     the type of the result (`linking.py` has the forms)
-    constants  element types that the function gives to arrays that it makes for Python, in the same forms
+    constants  element types of arrays that the function creates for Python, in the same forms
     format     "object": an object file of the system's (ELF, Mach-O, COFF) with a function that Python calls; "bitcode":
                optimised bitcode of LLVM, to be linked into other kernels
     symbols    names in the code: of the "function", its "environment" (numba's, which is empty) and the "library"; "inline":
                whether LLVM is told to make the function a part of its callers
 
-Who loads a file knows the first five, and takes it only if it says the same of each.
+A reader knows the first five, and uses a file only if they are equal.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def packed(header: dict[str, Any], code: bytes) -> bytes:
 
 
 def unpacked(data: bytes, expected: dict[str, Any]) -> tuple[dict[str, Any], memoryview]:
-    """Header and code. ValueError for a file that is damaged, or that says something else than `expected`."""
+    """Header and code. ValueError for a file that is damaged, or whose header differs from `expected`."""
     digest, content = data[:_DIGEST], memoryview(data)[_DIGEST:]
     start = len(_MAGIC) + _LENGTH
     if len(content) < start or content[: len(_MAGIC)] != _MAGIC or hashlib.sha256(content).digest() != digest:

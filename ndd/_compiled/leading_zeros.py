@@ -1,5 +1,5 @@
-"""`leading_zeros`, for kernels: how many bits of a number are 0 before its first 1. One instruction, for which numba has no name;
-the codes of FLAC and Vorbis have one such number for each sample."""
+"""`leading_zeros` and `ones`, for kernels: the number of zero bits before the first 1 of a number, and the number of bits that
+are 1. Each is one instruction, which numba does not offer; decoding FLAC, Vorbis and progressive JPEGs needs one for each number."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from typing import Any
 
 from ndd._compiled.jit import Intrinsic
 
-leading_zeros: Any = Intrinsic(lambda: _intrinsic())
+leading_zeros: Any = Intrinsic(lambda: _intrinsic(lambda builder, word, no: builder.ctlz(word, no)))
 """`leading_zeros(word)` of an uint64, int64: 0 to 64."""
 
+ones: Any = Intrinsic(lambda: _intrinsic(lambda builder, word, no: builder.ctpop(word)))
+"""`ones(word)` of an uint64, int64: 0 to 64."""
 
-def _intrinsic() -> Any:
+
+def _intrinsic(count: Any) -> Any:
     from llvmlite import ir
     from numba import types
     from numba.extending import intrinsic
@@ -19,7 +22,7 @@ def _intrinsic() -> Any:
     @intrinsic
     def counted(typing_context, word):
         def generate(context, builder, signature, arguments):
-            return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
+            return count(builder, arguments[0], ir.Constant(ir.IntType(1), 0))
 
         return types.int64(types.uint64), generate
 

@@ -1,6 +1,6 @@
 """Functions of C's mathematical library, for kernels whose text may be interpreted.
 
-NumPy's, and of float32 Python's, differ from them in the last bit: then the library itself is called.
+NumPy's functions, and for float32 Python's, differ from them in the last bit. So the interpreter calls the C library too.
 """
 
 from __future__ import annotations
@@ -52,11 +52,12 @@ def c_lgamma(x):
 
 
 def _called_by_python(function: Any, name: str) -> None:
-    """The function of the library that the compiled one calls too; by `ctypes`, without a compiler."""
+    """Declares the library's function, which the compiled code calls too, for the interpreter; by `ctypes`, without a
+    compiler."""
     try:
         whole = ctypes.CDLL(None)
         double, single = getattr(whole, name), getattr(whole, f"{name}f")
-    except (AttributeError, OSError, TypeError):  # not on Windows: compiled even where the rest is interpreted
+    except (AttributeError, OSError, TypeError):  # on Windows it stays compiled, even if its caller is interpreted
         function.never_interpreted()
         return
     double.argtypes, double.restype = [ctypes.c_double], ctypes.c_double
@@ -66,4 +67,4 @@ def _called_by_python(function: Any, name: str) -> None:
 
 for _function, _name in ((c_log, "log"), (c_lgamma, "lgamma"), (c_exp, "exp"), (c_sin, "sin"), (c_cos, "cos")):
     _called_by_python(_function, _name)
-c_logs.never_interpreted()  # of many numbers
+c_logs.never_interpreted()  # it takes many numbers

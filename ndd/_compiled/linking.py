@@ -1,15 +1,15 @@
-"""Code that only kernels call: it is linked into theirs, and made machine code there.
+"""Inner kernels: their code is linked into that of their callers, and compiled to machine code there.
 
-Numba makes machine code of each function, which nobody runs where kernels alone call it, with two wrappers. It is left
-out here: for our kernels that kernels call, and for what numba has in its own library (`np.empty`, slices, ...) while it
-compiles a kernel of ours. It is optimised before it is linked, as numba does: loops that are only optimised in their
-callers are not always made vector code (`noise.gaussian` took twice as long).
+numba generates machine code and two wrappers for each function, which are never run if only kernels call it. They are left out
+here, for inner kernels of ours and for functions of numba's own library (`np.empty`, slices, ...) while it compiles a kernel of
+ours. The code is optimised before it is linked, as in numba: loops that are only optimised in their callers do not always
+become vector code (`noise.gaussian` took twice as long).
 
-What refers to an array is counted without locking (`_COUNTS`): a kernel's arrays are its own while it runs, for it gets a
-count of its own for each array that Python hands over. Numba's locked counts took 13 % of the time of decoding, resampling
-and normalising, whose loops pass rows around: 8 of 61 ms for 64 photographs.
+References to arrays are counted without locking (`_COUNTS`): a kernel's arrays are its own while it runs, because it holds a
+reference to each array that Python passes. numba's locked counts took 13 % of the time of decoding, resampling and normalising,
+whose loops pass rows to functions: 8 of 61 ms for 64 photographs.
 
-Between the steps of a compilation it may be broken off (`background.py`).
+A compilation may be interrupted between its steps (`background.py`).
 """
 
 # What numba keeps private is not in its types.
@@ -26,7 +26,7 @@ import numpy as np
 
 from ndd._compiled.background import background
 
-_LARGE, _LARGE_TO_LIGHT = 8000, 4000  # bytes of bitcode: those of a function of five lines are 3000 to 5000
+_LARGE, _LARGE_TO_LIGHT = 8000, 4000  # bytes of bitcode: a function of five lines has 3000 to 5000
 _COUNTS = """
 declare void @NRT_MemInfo_call_dtor(i8*)
 
@@ -60,7 +60,7 @@ done:
   ret void
 }
 """
-"""Numba's functions of these names; it looks for calls of them, and leaves out those that cancel out."""
+"""Replacements for numba's functions of these names, whose calls it removes in pairs that cancel out."""
 
 
 class _Numba(NamedTuple):
@@ -74,16 +74,16 @@ class _Numba(NamedTuple):
 
 
 def options(inner: bool) -> dict[str, Any]:
-    """How numba compiles what kernels call, or what Python calls. Functions may have the attributes `light` and `merged`, which
-    are options of `jit.kernel`."""
+    """numba's options for inner kernels, or for kernels that Python calls. Functions may have the attributes `light` and
+    `merged`, which are options of `jit.kernel`."""
     if inner:
         return {"no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": _numba().inner}
     return {"no_cfunc_wrapper": True, "pipeline_class": _numba().outer}
 
 
 def parts(result: Any) -> tuple[dict[str, Any], bytes] | None:
-    """A compilation result for a file: what its header says of it, and the code. None if a file cannot hold it: it uses Python
-    objects other than element types, or gives back a type that has no form here."""
+    """A compilation result for a file: the fields of the header, and the code. None if a file cannot hold it, because it uses
+    Python objects other than element types, or returns a type without a form here."""
     descriptor, library, own = result.fndesc, result.library, result.environment
     others = [other for other in result._find_referenced_environments() if other is not own]
     if library.has_dynamic_globals or result.reload_init or any([other.consts for other in others]):
@@ -102,7 +102,7 @@ def parts(result: Any) -> tuple[dict[str, Any], bytes] | None:
 
 
 def loaded(target: Any, arguments: tuple[Any, ...], header: dict[str, Any], code: Any, *, function: Any) -> Any:
-    """The compilation result again, of this function for arguments of these types. Numba's own way is `pickle`."""
+    """Rebuilds the compilation result of a function for arguments of these types. numba itself uses `pickle`."""
     numba, symbols = _numba(), header["symbols"]
     result = _type(header["result"])
     descriptor = numba.descriptor(
@@ -142,8 +142,8 @@ _SCALARS = (
 
 
 def _form(kind: Any) -> Any:
-    """A type of numba's in JSON: its name, `{"literal": 3}`, `{"optional": form}`, `{"tuple": [form, ...]}`, or `{"array": [form,
-    dimensions, layout, writable, aligned]}`; an element type of NumPy's: `{"dtype": name}`. TypeError for others."""
+    """A numba type in JSON: its name, `{"literal": 3}`, `{"optional": form}`, `{"tuple": [form, ...]}`, or `{"array": [form,
+    dimensions, layout, writable, aligned]}`; a NumPy element type: `{"dtype": name}`. TypeError for others."""
     from numba import types
 
     form: Any = str(kind)
@@ -186,8 +186,8 @@ def _type(form: Any) -> Any:
 
 @functools.cache
 def _runtime() -> None:
-    """Makes known what compiled code calls: numba's functions for memory, which it makes known with what else it needs to
-    compile (`target.refresh()`, 0.3 s)."""
+    """Registers the functions that compiled code calls: numba's functions for memory, which numba registers only with
+    everything that it needs to compile (`target.refresh()`, 0.3 s)."""
     from llvmlite import binding
     from numba.core.runtime import _nrt_python
 
@@ -197,7 +197,7 @@ def _runtime() -> None:
 
 @functools.cache
 def _numba() -> _Numba:
-    """Our ways of what numba has."""
+    """Our subclasses of numba's classes."""
     from llvmlite import binding
     from numba import _dynfunc
     from numba.core import event
@@ -218,7 +218,7 @@ def _numba() -> _Numba:
 
     @contextlib.contextmanager
     def lightly(codegen: Any, passes: str) -> Iterator[None]:
-        """Meanwhile numba's passes over a module, or over each function, are LLVM's first level, without vector code."""
+        """Sets numba's passes over a module, or over each function, to LLVM's first level, without vector code."""
         full = getattr(codegen, passes)
         light_options = {"opt": 1, "loop_vectorize": False, "slp_vectorize": False}
         setattr(codegen, passes, lambda *module, **options: full(*module, **(options or light_options)))
@@ -254,20 +254,20 @@ def _numba() -> _Numba:
             del typing.resolve_function_type
 
     class Stepwise(JITCodeLibrary):
-        """The last pass alone takes half of the time."""
+        """A library that can be interrupted between its passes; the last pass by itself takes half of the time."""
 
         light = merged = False  # numba's own functions are neither
         _optimized: tuple[Any, ...] = ()
 
         def finalize(self) -> None:
-            """Large modules that it calls are optimised already, and not to be made a part of its functions."""
+            """Links large modules after the optimisation: they are already optimised, and should not be inlined."""
             large = [other for other in self._linking_libraries if isinstance(other, Library) and other.is_large(self)]
             self._optimized = tuple(dict.fromkeys(large))
             self._linking_libraries = [other for other in self._linking_libraries if other not in self._optimized]
             super().finalize()
 
         def _optimize_functions(self, ll_module: Any) -> None:
-            """What follows when it is linked does more for less."""
+            """Skipped: the passes after linking achieve more in less time."""
             with lightly(self._codegen, "_function_pass_manager"):
                 super()._optimize_functions(ll_module)
 
@@ -281,7 +281,7 @@ def _numba() -> _Numba:
 
         def add_linking_library(self, library: Any) -> None:
             if library is rtsys.library:
-                super().add_linking_library(counts(self._codegen))  # the first definition is taken
+                super().add_linking_library(counts(self._codegen))  # the first definition wins
             super().add_linking_library(library)
 
     class Library(Stepwise):
@@ -290,7 +290,7 @@ def _numba() -> _Numba:
         format = "bitcode"
 
         def is_large(self, caller: Stepwise) -> bool:
-            """Whether LLVM would hardly make its functions a part of their callers, and need not (`jit.kernel`)."""
+            """Whether LLVM would rarely inline its functions, and need not (`jit.kernel`)."""
             return not self.merged and len(self._final_module.as_bitcode()) > (
                 _LARGE_TO_LIGHT if caller.light else _LARGE
             )
@@ -305,12 +305,12 @@ def _numba() -> _Numba:
             return self._final_module.as_bitcode()
 
         def load(self, code: bytes) -> None:
-            """In place of compiling it."""
+            """Loads the module in place of compiling it."""
             self._final_module = binding.parse_bitcode(code)
             self._finalize_final_module()
 
         def entry(self, target: Any, descriptor: Any, environment: Any) -> Any:
-            """By what numba finds the code: a function without an address, as it makes for code without a wrapper."""
+            """numba's entry for the code: a function without an address, as numba creates for code without a wrapper."""
             name = descriptor.qualname.split(".")[-1]
             return _dynfunc.make_function(descriptor.lookup_module(), name, "", 0, environment, (self,))
 
@@ -320,12 +320,12 @@ def _numba() -> _Numba:
         format = "object"
 
         def code(self) -> bytes:
-            """Without the module, which numba keeps for other ones that it may be linked into."""
+            """The code without the module, which numba stores so that others can link it."""
             self._ensure_finalized()
             return self._get_compiled_object()
 
         def load(self, code: bytes) -> None:
-            """In place of compiling it."""
+            """Loads the module in place of compiling it."""
             _runtime()
             self.enable_object_caching()
             self._set_compiled_object(code)
@@ -340,7 +340,7 @@ def _numba() -> _Numba:
             super()._optimize_final_module()
             for function in self._final_module.functions:
                 if function.name in ("NRT_incref", "NRT_decref") and not function.is_declaration:
-                    function.linkage = "internal"  # else numba's own, which are there already, would be called
+                    function.linkage = "internal"  # otherwise numba's functions of these names would be called
 
     @functools.cache
     def counts(codegen: Any) -> Any:
@@ -355,7 +355,7 @@ def _numba() -> _Numba:
         return library
 
     def linked(compiler: Any, func: Any) -> Any:
-        """The result has no function that Python can call."""
+        """Compiles to a result without a function that Python can call."""
         state = compiler.state
         state.flags.no_compile = state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = True
         state.library = library_of(Library, compiler, func)
@@ -369,7 +369,7 @@ def _numba() -> _Numba:
 
     class Outer(Compiler):
         def compile_extra(self, func: Any) -> Any:
-            """Under numba's lock: what else it compiles meanwhile is for this function."""
+            """Runs under numba's lock: everything that it compiles meanwhile is for this function."""
             Compiler.compile_extra = linked
             self.state.library = library_of(Whole, self, func)
             self.state.library.enable_object_caching()

@@ -1,8 +1,8 @@
 """Non-temporal stores: large results that bypass the cache, for kernels that work element by element.
 
 A usual store first reads the cache line that it changes: converting 36 million bytes to float32 took 17.5 ms, and 8 ms with
-non-temporal stores (a Xeon core with 2 MB of cache). A later read finds nothing in the cache, so this is for results that are too
-large to stay there.
+non-temporal stores (a Xeon core with 2 MB of cache). Later reads miss the cache, so this is for results that are too large to
+stay there.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import numpy as np
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import Intrinsic, Kernel, from_template
 
-_BLOCK = 1 << 12  # elements that are computed in the cache before they go to memory
+_BLOCK = 1 << 12  # elements that are computed in the cache before they are written to memory
 _LINE = 64  # bytes
 
 
@@ -118,5 +118,5 @@ stream: Any = Intrinsic(_streamed, _streamed_by_python)
 """`stream(source, out, start)`: `out[start : start + source.size] = source`, with non-temporal stores. C-contiguous 1-D arrays of
 one type.
 
-Other threads see the result once this thread has passed a lock or an atomic operation, as it does at the end of a kernel call.
+Other threads see the result after this thread's next lock or atomic operation, such as that at the end of a kernel call.
 """

@@ -23,7 +23,7 @@ from ndd._tensor.memory import memory_at
 
 
 def _counted_in_python(counter: np.ndarray) -> int:
-    """Two threads may get the same number, which does no harm: they compute the same sample."""
+    """Two threads may get the same number, which is harmless: they compute the same sample."""
     value = int(counter[0])
     counter[0] = value + 1
     return value
@@ -46,7 +46,7 @@ def _counted() -> Any:
 
 
 next_index: Any = Intrinsic(_counted, _counted_in_python)
-"""`next_index(counter)`: the number in `counter`, int64 `[1]`, which grows by one atomically."""
+"""`next_index(counter)`: the number in `counter`, int64 `[1]`, which is incremented atomically."""
 
 
 Samples = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -61,7 +61,7 @@ def samples(places: np.ndarray, extents: np.ndarray, dtype: np.dtype) -> Samples
 
 
 class SampleLoop(Kernel):
-    """What `loop_over_samples` returns.
+    """The result of `loop_over_samples`.
 
     Attributes:
         kernel: works on one sample.
@@ -186,7 +186,7 @@ def _samples_entry() -> Any:
         return kernel.get_call_type(typing_context, tuple([_type_of_sample(field) for field in fields.types]), {})
 
     def call(context: Any, builder: Any, kernel: Any, signature: Any, kinds: Any, field_values: Any) -> None:
-        """What `_each` does, without reference counts of the arguments of `kernel`."""
+        """Does the same as `_each`, without counting references to the arguments of `kernel`."""
         counter = context.make_array(kinds[0])(context, builder, field_values[0]).data
         limit = context.cast(builder, field_values[1], kinds[1], types.int64)
         order = context.make_array(kinds[2])(context, builder, field_values[2])
@@ -207,8 +207,8 @@ def _samples_entry() -> Any:
 
 
 samples_entry: Any = Intrinsic(_samples_entry)
-"""`samples_entry(kernel, (counter, limit, order, fields))`: `thread_entry` of `loop_over_samples(kernel)`, which need not be
-compiled then."""
+"""`samples_entry(kernel, (counter, limit, order, fields))`: `thread_entry` of `loop_over_samples(kernel)`, which then need not
+be compiled."""
 
 
 def _only_joined() -> Any:

@@ -22,18 +22,18 @@ TILE = 16
 sum_pixels: Any = Intrinsic(lambda: _intrinsic(PIXEL_WIDTH, ()))
 """`sum_pixels(row, begin, step, weights, k, taps, out, o)`:
 `out[o : o + 4] = sum over t below taps of weights[k + t] * row[begin + t * step : begin + t * step + 4]`,
-in this order, products rounded before they are added. Contiguous float32 arrays; nothing is checked: four numbers
-must be there at each place."""
+in this order, with products rounded before they are added. The arrays are contiguous float32. Bounds are not checked: four
+numbers must exist at each place."""
 
 sum_rows: Any = Intrinsic(lambda: _intrinsic(COLUMNS, ("contract",)))
-"""The same for 64 numbers; products are rounded together with the sum where the processor can."""
+"""The same for 64 numbers; products and sums are rounded together if the processor can."""
 
 sum_few: Any = Intrinsic(lambda: _intrinsic(TILE, ("contract",)))
-"""As `sum_rows`, to the bit, for 16 numbers."""
+"""The same as `sum_rows`, bit for bit, for 16 numbers."""
 
 sum_places: Any = Intrinsic(lambda: _intrinsic(COLUMNS, ("contract",), anywhere=True))
-"""`sum_places(row, begin, starts, weights, k, taps, out, o)`: as `sum_rows`, of numbers that lie anywhere: those of tap `t` from
-`row[begin + starts[t]]` on, int64."""
+"""`sum_places(row, begin, starts, weights, k, taps, out, o)`: the same as `sum_rows` for numbers at any places: those of tap
+`t` begin at `row[begin + starts[t]]`, int64."""
 
 
 def _transpose_tile(x: Any, i: int, j: int, out: Any, k: int, l: int) -> None:
@@ -46,7 +46,7 @@ transpose_tile: Any = Intrinsic(lambda: _tile_intrinsic(), _transpose_tile)
 
 
 prefetch_to_write: Any = Intrinsic(lambda: _prefetch_intrinsic(to_write=True), lambda x, i: None)
-"""`prefetch_to_write(x, i)`: brings the cache line that holds `x[i]` to the cache, to be written soon. `x` has one axis."""
+"""`prefetch_to_write(x, i)`: loads the cache line of `x[i]` into the cache, to be written soon. `x` has one axis."""
 
 prefetch_to_read: Any = Intrinsic(lambda: _prefetch_intrinsic(to_write=False), lambda x, i: None)
 """The same, to be read soon."""
@@ -89,7 +89,7 @@ def _tile_intrinsic() -> Any:
     def turned(typing_context, x, i, j, out, k, l):
         def generate(context, builder, signature, arguments):
             def rows_of(number):
-                """The addresses of 16 rows, from the place on that is given."""
+                """The addresses of 16 rows from a place on."""
                 array = context.make_array(signature.args[number])(context, builder, arguments[number])
                 wide = cgutils.unpack_tuple(builder, array.shape)[1]
                 place = builder.add(builder.mul(arguments[number + 1], wide), arguments[number + 2])
@@ -100,7 +100,7 @@ def _tile_intrinsic() -> Any:
 
             rows = [builder.load(place, align=4) for place in rows_of(0)]
             step = 1
-            while step < TILE:  # in each pair of rows, every other run of `step` numbers changes places
+            while step < TILE:  # in each pair of rows, every other run of `step` numbers is exchanged
                 left = ir.Constant(places, [n - step + TILE if n & step else n for n in range(TILE)])
                 right = ir.Constant(places, [n + TILE if n & step else n + step for n in range(TILE)])
                 for n in range(TILE):

@@ -1,6 +1,6 @@
-"""`bayer_block`, for kernels: pixels of a Bayer mosaic by means of their neighbours, in vector registers.
+"""`bayer_block`, for kernels: pixels of a Bayer mosaic as means of their neighbours, in vector registers.
 
-As a loop, the compiler widens the numbers and takes three times as long to store pixels.
+A loop takes three times as long, because the compiler widens the numbers and stores pixels slowly.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from typing import Any
 from ndd._compiled.jit import Intrinsic
 from ndd._compiled.simd_rgb import store_rgb
 
-BLOCK_BYTES = 32  # of a row that become pixels at once
+BLOCK_BYTES = 32  # bytes of a row that are converted at once
 
 
 def _bayer_block() -> Any:
@@ -50,7 +50,7 @@ def _bayer_block() -> Any:
                 return builder.trunc(builder.lshr(total, one), kind)
 
             def mean_of_four(a, b, mean_ab, c, d, mean_cd):
-                """Of two means. Both were rounded up, which may be once too often."""
+                """The mean of two means. Both were rounded up, which may be once too often."""
                 once = and_(and_(or_(xor(a, b), xor(c, d)), xor(mean_ab, mean_cd)), ir.Constant(kind, [1] * count))
                 return builder.sub(mean(mean_ab, mean_cd), once)
 
@@ -76,6 +76,7 @@ def _bayer_block() -> Any:
 
 
 bayer_block: Any = Intrinsic(_bayer_block)
-"""`bayer_block(flat, up, own, down, green, blue_row, out, place)`: the pixels of `BLOCK_BYTES` of a row, to `out` from `place` on.
-`flat` has the mosaic from `own` on, from `up` and `down` on the rows above and below, and a number on each side of all. `green`: 1
-where the first number is of green; `blue_row`: 1 where the row has blue. 1-D arrays of u8 or u16; nothing is checked."""
+"""`bayer_block(flat, up, own, down, green, blue_row, out, place)`: converts `BLOCK_BYTES` of a row to pixels, written to `out`
+from `place` on. `flat` has the row from `own` on, the rows above and below from `up` and `down` on, and one more number on each
+side of all. `green`: 1 if the first number is green; `blue_row`: 1 if the row has blue. 1-D arrays of u8 or u16; nothing is
+checked."""

@@ -2,8 +2,8 @@
 (`decoders/jpeg/baseline.py`) and `jpeg_compression_distortion`.
 
 All equal libjpeg-turbo to the last bit (`jfdctint`, `jidctint`, "islow", with the 16-bit sums and saturation of its vector
-code, `jccolor` and `jdcolor`). As loops they take seconds to compile and run three times as long: the compiler does not find a way
-to transpose a block.
+code, `jccolor` and `jdcolor`). Loops take seconds to compile and run three times as long, because the compiler does not
+transpose a block.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from ndd._compiled.jit import Intrinsic
 from ndd._compiled.simd_rgb import store_rgb
 from ndd._compiled.unaligned import element_pointer
 
-PIXELS = 16  # that `store_pixels` makes
+PIXELS = 16  # that `store_pixels` writes
 COPIED = 32  # bytes that `copy_plain` reads and writes
 
 _COLUMNS = 16  # two blocks at once
 FACTORS = 4 * 8 * _COLUMNS  # numbers of a table for `lose`
 _QUANTUM, _HALF, _RECIPROCAL, _SCALE = range(4)  # its parts
 _DC_BITS, _PASS_BITS = 13, 2
-# 1.402, -0.344, -0.714 and 1.772 times 65536, with 1, 0, -1 and 2 taken off: then they are of 16 bits, which is quicker.
+# 1.402, -0.344, -0.714 and 1.772 times 65536, after subtracting 1, 0, -1 and 2: they then fit 16 bits, which is faster.
 _RED_CR, _GREEN_CB, _GREEN_CR, _BLUE_CB = 91881 - 65536, -22554, 65536 - 46802, 116130 - 131072
 # 0.299, half of 0.587 and 0.114, and those of the chroma planes, times 65536.
 _LUMA, _BLUE, _RED = (19595, 38470 // 2, 7471), (-11059, -21709, 32768), (32768, -27439, -5329)

@@ -10,7 +10,7 @@ from typing import Any
 
 from ndd._compiled.jit import Intrinsic
 
-BLOCK_BYTES = 64  # of a row that are worked on at once
+BLOCK_BYTES = 64  # bytes of a row that are processed at once
 
 
 class _Sorted:

@@ -7,7 +7,7 @@ from typing import Any
 from ndd._compiled.jit import Intrinsic
 
 EVEN_U, ODD_U, EVEN_V, ODD_V = range(4)
-"""The rows of chroma at the pixels of a row."""
+"""Rows of chroma, interpolated at the pixels of a row."""
 
 # Bytes. The frames of a sequence are more than a cache holds, and waiting for their lines took up to a tenth of the time of
 # decoding 720p; a kilobyte less or more does not matter.
@@ -15,8 +15,8 @@ _FETCHED_AHEAD = 2048
 
 rgb_of_row: Any = Intrinsic(lambda: _intrinsics()["rgb"])
 """`rgb_of_row(line, near, far, width, factors, out)`: the pixels of a row as `rgb_of_420` computes them, from its luma and two rows
-of chroma from `between_inner_columns`. Returns how many pixels it wrote: none of a short row, else all but an odd last one.
-The compiler vectorises a loop too, but it packs 8 numbers at a time and stores byte by byte: 0.7 ns a pixel."""
+of chroma from `between_inner_columns`. Returns the number of pixels written: none for a short row, otherwise all but an odd
+last one. The compiler vectorises a loop too, but it packs 8 numbers at a time and stores byte by byte: 0.7 ns a pixel."""
 
 between_inner_columns: Any = Intrinsic(lambda: _intrinsics()["columns"])
 """`between_inner_columns(row, middle, even, odd)`: a row of chroma at its pixels, without both ends. Returns where it stopped, 1 in
@@ -46,8 +46,8 @@ def _intrinsics() -> dict[str, Any]:
         return [context.make_array(signature.args[k])(context, builder, arguments[k]) for k in places]
 
     def blocks(builder, begin, end, n):
-        """A loop over blocks of `n` from `begin` to `end`; the last block moves back if it would reach beyond `end`. Also where it
-        stops: at `begin` if there is no whole block."""
+        """A loop over blocks of `n` from `begin` to `end`. The last block moves back if it would reach beyond `end`. Also
+        returns where it stops: at `begin` if there is no whole block."""
         many = ir.Constant(step, n)
         until = builder.select(builder.icmp_signed(">=", builder.sub(end, begin), many), end, begin)
         return cgutils.for_range_slice(builder, begin, until, many, step), until, builder.sub(end, many)
@@ -110,7 +110,7 @@ def _intrinsics() -> dict[str, Any]:
                 first, second = (
                     called(f"{family}packuswb{ending}", bytes_, *two) for two in ((red, green), (blue, blue))
                 )
-                # These instructions pack each 16 bytes of a register for themselves.
+                # These instructions pack each 16 bytes of a register separately.
                 return first, second, lambda x, c: 16 * (x // 8) + 4 * (x % 2) + x // 2 % 4 + (0, 8, 4 * n)[c]
 
             def packed_anywhere(channels):

@@ -45,18 +45,18 @@ from ndd._execution.weak_registry import WeakRegistry
 
 _FUTEX = {"x86_64": 202, "aarch64": 98}.get(platform.machine(), 0) if sys.platform == "linux" else 0
 _WAIT, _WAKE = 128, 129  # of memory that no other process has
-_PLACES = 16  # loops at a time: one more is worked on by its own thread alone
+_PLACES = 16  # loops at a time; a further loop runs on its own thread only
 _SIGNAL, _ASLEEP, _STOPPED, _HEAD = 0, 8, 16, 24  # a line of the cache each
 _SHARE = _STOPPED + 1  # the address of `_shared`
-_WANTED = 1 << 32  # added for one more thread that may join; below it is the number of those that have joined
+_WANTED = 1 << 32  # added for each thread that may join; the lower half counts those that have joined
 _WORD, _TAKEN, _ENTRY, _ADDRESS, _SIZE = 0, 1, 2, 3, 8  # of a place
 _WOKEN_AT_ONCE = 4  # threads that one thread wakes; these wake others
 _SPINS = 200  # polls before a thread sleeps: 40 ns each
 ALONE = np.zeros(1, np.int64)
-"""Stands for a board where no thread may join."""
+"""A placeholder for a board that no thread may join."""
 BY_FALLBACK = "by a fallback"
 """See `joined`."""
-_ENDED = np.ones(_HEAD, np.int64)  # a board whose threads are over
+_ENDED = np.ones(_HEAD, np.int64)  # a board whose threads have ended
 
 _syscall: Any = External("syscall", "int64(int64, uintp, int64, int64, uintp, uintp, int64)")
 if not _FUTEX:
@@ -108,8 +108,8 @@ def _withdraw(board, place):
 
 @kernel
 def _shared(place, helpers, entry, address):
-    """Works on a loop together with threads of the team whose board lies there. Every joined loop calls this one by its address:
-    to have it compiled into each of them took a quarter of their time."""
+    """Works on a loop together with threads of the team whose board has this address. Every joined loop calls this function by
+    its address: compiling it into each of them took a quarter of their time."""
     board = array_at(place, _HEAD + _SIZE * _PLACES, ALONE)
     slot = _post(board, helpers, entry, address)
     call_address(entry, address)
@@ -119,7 +119,7 @@ def _shared(place, helpers, entry, address):
 
 @kernel
 def _serve(board, end):
-    """The loop of a thread of the team; at its end it gives the address of `_shared`. With `end` it stops all threads."""
+    """The loop of a thread of the team. At its end it returns the address of `_shared`. With `end` it stops all threads."""
     if end:
         atomic_store(board, _STOPPED, 1)
         fetch_add(board, _SIGNAL, 1)
@@ -141,14 +141,17 @@ def _serve(board, end):
                     _syscall(_FUTEX, np.uintp(board.ctypes.data + 8 * (place + _WORD)), _WAKE, 1, 0, 0, 0)
         if not busy:
             fetch_add(board, _ASLEEP, 1)
-            # To Linux the counter is one word of 32 bits. The call returns at once if it has changed.
+            # For Linux the counter is a 32-bit word. The call returns at once if it has changed.
             _syscall(_FUTEX, np.uintp(board.ctypes.data + 8 * _SIGNAL), _WAIT, signal % _WANTED, 0, 0, 0)
             fetch_add(board, _ASLEEP, -1)
 
 
 @_serve.fallback
 def _(board, end):
-    return BY_FALLBACK  # nobody waits for it: it takes 0.7 s to compile
+    return BY_FALLBACK  # it takes 0.7 s to compile, and no call waits for it
+
+
+_serve.urgency = 1.0  # until then each loop has one thread
 
 
 def _join(board, helpers, counter, limit, arguments):
@@ -166,7 +169,7 @@ def joined(loop: Kernel | Callable[..., Any]) -> Kernel | Callable[..., Any]:
     """The kernel `f(board, helpers, counter, limit, arguments)`: the caller and up to `helpers` threads of the team with this
     `board` run `loop(counter, limit, *arguments)`. Returns True when all are done.
 
-    It returns `BY_FALLBACK` while it is not compiled and helpers are asked for. Without helpers the loop's fallback, or the loop
+    It returns `BY_FALLBACK` while it is not compiled and `helpers` is not 0. Without helpers the loop's fallback, or the loop
     itself, answers for the caller alone. The same holds for a loop in Python.
     """
     if not isinstance(loop, Kernel):
@@ -216,8 +219,8 @@ class ThreadTeam:
         weakref.finalize(self, _end, self.board, self._threads).atexit = False
 
     def ensure(self, wanted: int) -> bool:
-        """Starts threads until there are `wanted`, or as many as the system allows. Returns whether there are any: not before
-        their loop is compiled."""
+        """Starts threads until there are `wanted`, or as many as the system allows. Returns whether there are any, which is
+        False until their loop is compiled."""
         if len(self._threads) >= wanted:
             return True
         if not self._threads:
@@ -231,7 +234,7 @@ class ThreadTeam:
                 thread = threading.Thread(target=_serve, args=(self.board, False), name=name, daemon=True)
                 try:
                     start(thread)
-                except RuntimeError:  # no memory, or a limit: fewer threads do the work
+                except RuntimeError:  # memory is short, or a limit is reached: fewer threads do the work
                     break
                 self._threads.append(thread)
         return bool(self._threads)

@@ -8,8 +8,8 @@ from ndd._compiled.jit import Intrinsic
 
 
 def element_pointer(context: Any, builder: Any, kind: Any, array: Any, at: Any, count: int) -> Any:
-    """For an intrinsic: a pointer to element `at` of an array, from which `count` elements are used. They are checked only with
-    NUMBA_BOUNDSCHECK=1."""
+    """For an intrinsic: a pointer to element `at` of an array, from which `count` elements are used. Bounds are checked only
+    with NUMBA_BOUNDSCHECK=1."""
     array = context.make_array(kind)(context, builder, array)
     if context.enable_boundscheck:
         last = builder.sub(array.nitems, array.nitems.type(count))

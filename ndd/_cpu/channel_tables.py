@@ -1,6 +1,6 @@
-"""Counts of the bytes of each channel, and bytes looked up in a table for each channel.
+"""Histograms of each channel's bytes, and lookup tables for each channel.
 
-Plain loops: they compile in half the time of array expressions.
+Plain loops compile in half the time of array expressions.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ndd._compiled.jit import kernel
 
 @kernel
 def count_plane(x, runs):
-    """Counts bytes, 8 at a time, in four sets of counters: a repeated value need not wait for its own counter."""
+    """Counts bytes, 8 at a time, in four sets of counters, so that a repeated value need not wait for its own counter."""
     a, b, c, d = runs[0], runs[1], runs[2], runs[3]
     head = min(-x.ctypes.data % 8, x.size)
     words = x[head : head + (x.size - head) // 8 * 8].view(np.uint64)
@@ -89,7 +89,7 @@ def _ends_of(counts):
 
 @kernel
 def stretch_channels(x, out, runs, tables):
-    """Of an image [pixels, channels]: the darkest value of each channel becomes 0, the brightest 255."""
+    """Stretches each channel of an image [pixels, channels]: the darkest value becomes 0, the brightest 255."""
     count_pixels(x, runs)
     for c in range(x.shape[1]):
         low, high = _ends_of(runs[c])
@@ -101,7 +101,7 @@ def stretch_channels(x, out, runs, tables):
 
 @kernel
 def stretch_down(x, out, runs, tables):
-    """The same as torchvision has it: rounded down, by a scale of which the reciprocal is taken."""
+    """Does the same as torchvision: rounded down, with the reciprocal of a scale."""
     count_pixels(x, runs)
     for c in range(x.shape[1]):
         low, high = _ends_of(runs[c])
@@ -113,7 +113,7 @@ def stretch_down(x, out, runs, tables):
 
 @kernel
 def scale_contrast(x, out, runs, tables, weights, factor):
-    """Of an image [pixels, channels]: distances from its mean grey times `factor`."""
+    """Multiplies the distances of an image [pixels, channels] from its mean grey by `factor`."""
     count_pixels(x, runs)
     center = np.float32(0)
     for c in range(weights.size):
@@ -131,5 +131,5 @@ def scale_contrast(x, out, runs, tables, weights, factor):
 
 @kernel(inline="always")
 def to_byte(value):
-    """A float32 as uint8: halves away from zero, saturated."""
+    """Converts a float32 to uint8: halves are rounded away from zero, and saturate."""
     return np.uint8(min(max(np.float64(value), 0.0), 255.0) + 0.5)

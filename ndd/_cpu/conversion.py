@@ -40,7 +40,7 @@ def _(array, out, low, high):
 
 @kernel
 def int_to_float(array, out):
-    """Rounds to the nearest, ties to even. It also converts any numbers to a type that holds all of them, and floats to other
+    """Rounds to the nearest, ties to even. It also converts numbers to a type that can hold all of them, and floats to other
     floats."""
     for i in each(array.size):
         out[i] = array[i]

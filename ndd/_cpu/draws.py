@@ -1,6 +1,6 @@
-"""Random numbers of the usual distributions for kernels, each element from words of its own (`philox.py`).
+"""Random numbers of the usual distributions, for kernels. Each element has its own words (`philox.py`).
 
-`out` is `[N, elements]`, `streams` uint64 `[N, 4]`, parameters `[N]`: small batches are one call. `draws.cuh` has the
+`out` is `[N, elements]`, `streams` uint64 `[N, 4]`, parameters `[N]`, so that a small batch is one call. `draws.cuh` has the
 same formulas for GPU kernels.
 """
 
@@ -23,12 +23,12 @@ _TURN = np.float32(2 * math.pi)
 PIECE = 4 * CHUNK
 """Elements that a thread draws at a time."""
 _COLUMNS = 128  # of a table of words
-_FEW = 1 << 12  # numbers that the interpreter makes one by one in less time than compiling takes
+_FEW = 1 << 12  # up to this many numbers the interpreter takes less time than compiling
 
 
 @kernel(inline="always")
 def fused(a, b, c):
-    """a * b + c in float64 with one rounding (but for ties of the last bit), as the hardware instruction gives it."""
+    """a * b + c in float64 with one rounding (except for ties of the last bit), as the hardware instruction."""
     product = a * b
     wide_a, wide_b = a * 134217729.0, b * 134217729.0
     high_a, high_b = wide_a - (wide_a - a), wide_b - (wide_b - b)
@@ -37,12 +37,13 @@ def fused(a, b, c):
     total = product + c
     part = total - product
     exact = total + ((product - (total - part)) + (c - part) + lost)
-    return exact if exact == exact else total  # infinite
+    return exact if exact == exact else total  # NaN for infinite numbers
 
 
 @kernel
 def fill_uniform(out, streams, affine):
-    """float32, `affine` being start, scale, last: start + word * scale, rounded once, at most last; a word each."""
+    """float32 with `affine` = start, scale, last: start + word * scale, rounded once, at most last; one word for each
+    element."""
     words = empty((1, min(CHUNK, out.shape[1])), np.uint32)
     for n in range(out.shape[0]):
         start, scale, last = np.float64(affine[n, 0]), np.float64(affine[n, 1]), affine[n, 2]
@@ -65,7 +66,7 @@ def uniform_numbers(streams, count):
 
 @kernel
 def fill_uniform_wide(out, streams, affine):
-    """The same in float64, with a 64-bit word: two words an element."""
+    """The same in float64 with a 64-bit word: two words for each element."""
     words = empty((2, min(CHUNK, out.shape[1])), np.uint32)
     for n in range(out.shape[0]):
         start, scale, last = affine[n, 0], affine[n, 1], affine[n, 2]
@@ -79,7 +80,7 @@ def fill_uniform_wide(out, streams, affine):
 
 @kernel
 def fill_coin(out, streams, threshold):
-    """1 where a word is below threshold (a uint64 up to 2**32), else 0; one word an element."""
+    """1 if a word is below threshold (a uint64 up to 2**32), else 0; one word for each element."""
     words = empty((1, min(CHUNK, out.shape[1])), np.uint32)
     for n in range(out.shape[0]):
         for first in range(0, out.shape[1], CHUNK):
@@ -91,11 +92,10 @@ def fill_coin(out, streams, threshold):
 
 @kernel(nogil=False)
 def fill_coins(out, streams, threshold):
-    """The same for one number a sample, with `out` of one axis. It is so short that it keeps the GIL."""
-    word = empty((1, 1), np.uint32)
+    """The same for one number for each sample, with 1-D `out`. It is so short that it keeps the GIL."""
     for n in range(len(out)):
-        element_words(word, streams[n], 0)
-        out[n] = _U(word[0, 0]) < threshold[n]
+        place = streams[n, 0], streams[n, 1], streams[n, 2], streams[n, 3]
+        out[n] = word_at(place, 0, 0) < threshold[n]
 
 
 @kernel
@@ -122,7 +122,7 @@ def below_word(cursor, limit):
 
 @kernel
 def fill_index(out, streams, count):
-    """int64 in [0, count), each equally likely; one word an element, but where `below` needs more."""
+    """int64 in [0, count), each equally likely; one word for each element, unless `below` needs more."""
     words = empty((1, min(CHUNK, out.shape[1])), np.uint32)
     cursor = empty(8, np.uint64)
     for n in range(out.shape[0]):
@@ -141,7 +141,7 @@ def fill_index(out, streams, count):
 
 
 def _rows(out: np.ndarray) -> Iterator[tuple[int, int, np.ndarray]]:
-    """The parts of `out` [N, elements] with their samples and first elements."""
+    """The parts of `out` [N, elements], each with its sample and first element."""
     for n in range(len(out)):
         for first in range(0, out.shape[1], 16 * CHUNK):
             yield n, first, out[n, first : first + 16 * CHUNK]
@@ -163,7 +163,7 @@ def weighted(cumulative, count, word):
 
 @kernel
 def fill_weighted_index(out, streams, cumulative, count):
-    """int64 indices with given cumulative probabilities `[N, most]`; two words an element."""
+    """int64 indices with given cumulative probabilities `[N, most]`; two words for each element."""
     words = empty((2, min(CHUNK, out.shape[1])), np.uint32)
     for n in range(out.shape[0]):
         for first in range(0, out.shape[1], CHUNK):
@@ -189,14 +189,14 @@ def fill_index_in_order(out, streams, cumulative, count):
 
 @kernel
 def normal_row(out, stream, first):
-    """Standard normals in float32 (at most CHUNK) for elements from `first` on: Box-Muller, two words an element.
+    """Standard normals in float32 (at most CHUNK) for elements from `first` on: Box-Muller, two words for each element.
 
-    sqrt(-2 ln u) cos(2 pi v) with u and v a word / 2**32 each. Logarithm and cosine are series in float64, rounded
-    to float32 once: the same on every machine and on the GPU, and in a form that fills vector registers.
+    sqrt(-2 ln u) cos(2 pi v) with u and v a word / 2**32 each. Logarithm and cosine are series in float64, rounded to float32
+    once: equal on every machine and on the GPU, and in a form that fills vector registers.
     """
     size = out.size
     words = empty((2, size), np.uint32)
-    element_words(words, stream, first)
+    element_words(words, stream, first, 0)
     value = empty(size, np.float64)
     bits = value.view(np.int64)
     for e in each(size):
@@ -248,7 +248,7 @@ fill_normal.fallback()
 
 @kernel
 def fill_normal_loop(counter, limit, out, starts, sizes, ends, streams, mean, stddev):
-    """The same for samples of any sizes, which begin at `starts[n]` in `out`, 1-D. Threads take pieces of PIECE elements of a
+    """The same for samples of any size, which begin at `starts[n]` in `out`, 1-D. Threads take pieces of PIECE elements of a
     sample; `ends[n]` counts the pieces up to sample n."""
     for _ in range(limit):
         turn = next_index(counter)
@@ -276,7 +276,7 @@ fill_normal_loop.fallback()
 
 @kernel
 def fill_normal_wide(out, streams, mean, stddev):
-    """float64 normals: Box-Muller from two 64-bit words, four words an element."""
+    """float64 normals: Box-Muller from two 64-bit words, four words for each element."""
     words = empty((4, min(CHUNK, out.shape[1])), np.uint32)
     for n in range(out.shape[0]):
         for first in range(0, out.shape[1], CHUNK):
@@ -306,13 +306,13 @@ def store_rounded(values, out, half, low, high, of_nan):
         out[i] = rounded if values[i] == values[i] else of_nan
 
 
-# Draws that need a varying number of uniform numbers an element take the first ones from a table. The rest are seldom needed and
-# made one by one.
+# Draws that need a varying number of uniform numbers for each element take the first ones from a table. Further ones are rarely
+# needed, and generated one by one.
 
 
 @kernel
 def uniform_rows(numbers, stream, first, skip):
-    """numbers[i, c] = uniform number i of element `first + c` after `skip` words: of one word each, float64 of two."""
+    """numbers[i, c] = uniform number i of element `first + c` after `skip` words: one word each, two for float64."""
     wide = numbers.itemsize == 8
     words = empty((numbers.shape[0] * (2 if wide else 1), numbers.shape[1]), np.uint32)
     element_words(words, stream, first, skip)
@@ -333,8 +333,8 @@ def uniform_at(place, element, i, wide):
     return np.float64(word_at(place, element, i)) * 2.0**-32
 
 
-# Beta comes from two gamma variates, made one after the other. The polar method gives normals in pairs: the second one
-# of each gamma's pair serves the next element, so a sample is made in order. `k`: see `beta_constants`.
+# Beta is computed from two gamma variates, one after the other. The polar method gives normals in pairs: the second of each
+# gamma's pair is used for the next element, so the elements of a sample are drawn in order. `k`: see `beta_constants`.
 
 
 def beta_constants(kind: type) -> np.ndarray:
@@ -345,7 +345,7 @@ def beta_constants(kind: type) -> np.ndarray:
 
 @kernel
 def fill_beta(out, streams, alpha, beta, k):
-    """Numbers in [0, 1]: X / (X + Y) of two gamma variates, worked out in the type of `out`, `alpha`, `beta` and `k`."""
+    """Numbers in [0, 1]: X / (X + Y) of two gamma variates, computed in the type of `out`, `alpha`, `beta` and `k`."""
     numbers = empty((8, min(_COLUMNS, out.shape[1])), out.dtype)
     shapes = empty(2, out.dtype)
     for n in range(out.shape[0]):
@@ -360,13 +360,13 @@ def _(out, *args):
 
 @kernel
 def _beta_sample(out, stream, shapes, k, numbers):
-    """One sample. The code that makes a uniform number is repeated four times: a function would count references of the arrays for
-    each number, which costs more than the number.
+    """Draws one sample. The code for a uniform number is repeated four times: a function would count references to the arrays
+    for each number, which costs more than the number.
     """
     rows, columns = numbers.shape
     wide = numbers.itemsize == 8
     place = (stream[0], stream[1], stream[2], stream[3])
-    # If both shapes are below 1, X and Y may underflow: their logarithms are combined.
+    # If both shapes are below 1, X and Y may underflow, so their logarithms are combined.
     small = shapes[0] < k[1] and shapes[1] < k[1]
     spare, kept = empty(2, out.dtype), zeros(2, np.bool_)
     xy, cell = empty(2, out.dtype), empty(3, out.dtype)

@@ -17,7 +17,7 @@ set_bytes: Any = External("memset", "uintp(uintp, int32, uintp)")
 
 @kernel
 def copied(source, out):
-    """An array of bytes to another one of the same size."""
+    """Copies an array of bytes to another of the same size."""
     copy_bytes(out.ctypes.data, source.ctypes.data, np.uintp(source.size))
 
 
@@ -31,7 +31,8 @@ def fill_line(line, fill, item, first, inner, filled):
     """Fills bytes `[n]` with the elements of an array from number `first` on; element i is number `i // inner % count` of the
     `count` in `fill`, of `item` bytes each.
 
-    Returns a number that identifies these lines among others of the same array and length. If it equals `filled`, nothing is done.
+    Returns a number that identifies the content of the line among lines of the same array and length. If it equals `filled`,
+    nothing is written.
     """
     count = fill.size // item
     if count == 1:

@@ -17,7 +17,7 @@ from ndd._compiled.sample_loops import next_index
 
 STATUS_BYTES = 256  # room for `statx` (256 bytes on Linux) or `stat` (144 on macOS)
 ALIGNMENT = 64  # bytes, of files that are read to one buffer
-NO_ROOM = -1  # in `done` of `read_files`
+NO_ROOM = -1  # a value of `done` in `read_files`
 _REGULAR, _KINDS = 0o100000, 0o170000
 
 _open = External("open", "int32(uintp, int32)")
@@ -63,13 +63,14 @@ else:
 
     @kernel
     def _regular_size(handle, status):
-        """Not supported here: callers check `AVAILABLE` first."""
+        """Not supported on this system: callers check `AVAILABLE` first."""
         return np.int64(-1)
 
 
 @kernel
 def _open_regular(path, flags, status):
-    """The handle and the size of the regular file whose zero-terminated path is at this address; -1 and 0 if it failed."""
+    """Opens the regular file whose zero-terminated path is at this address. Returns its handle and size; -1 and 0 after an
+    error."""
     handle, size = _open(path, flags), np.int64(0)
     if handle >= 0:
         size = _regular_size(handle, status)
@@ -81,7 +82,8 @@ def _open_regular(path, flags, status):
 
 @kernel
 def open_files(paths, starts, flags, status, handles, sizes):
-    """Opens the zero-terminated paths in `paths` that begin at `starts`: handles (-1: it failed) and sizes in bytes.
+    """Opens the zero-terminated paths in `paths` that begin at `starts`. Fills in handles (-1 after an error) and sizes in
+    bytes.
 
     `status` is scratch memory of `STATUS_BYTES`.
     """
@@ -111,8 +113,8 @@ def _opened(path: bytes, flags: int) -> tuple[int, int]:
 
 @kernel
 def read_range(handle, address, size, offset):
-    """Reads `size` bytes at `offset` of an open file to `address`: the bytes that were there; -2 after an error, or if the
-    handle is negative."""
+    """Reads `size` bytes at `offset` of an open file to `address`. Returns the number of bytes read; -2 after an error, or if
+    the handle is negative."""
     got = np.int64(-2) if handle < 0 else np.int64(0)
     while 0 <= got < size:
         count = _pread(handle, address + got, size - got, offset + got)
@@ -143,9 +145,9 @@ def _read(handle: int, target: memoryview, offset: int) -> int:
 def read_ranges(handles, offsets, sizes, places, target, done):
     """Reads `sizes[i]` bytes at `offsets[i]` of open file `handles[i]` to `places[i]` of `target`.
 
-    `done[i]`: the bytes that were there; -2 after an error, if the handle is negative, or if the range does not lie in
-    `target`: the sum of the sizes may have wrapped. Gives how many ranges are not whole. Moves no file position: several
-    threads and processes may read from one handle.
+    `done[i]`: the number of bytes read; -2 after an error, if the handle is negative, or if the range is not inside `target`,
+    because the sum of the sizes has wrapped. Returns the number of incomplete ranges. It does not move the file position, so
+    several threads and processes may read from one handle.
     """
     base = target.ctypes.data
     incomplete = 0
@@ -173,8 +175,8 @@ def read_files(paths, starts, flags, target, places, sizes, done):
     """Reads whole files, whose zero-terminated paths in `paths` begin at `starts`, to `places[i]` of `target`, one after the
     other. Each is closed before the next is opened.
 
-    `sizes[i]`: in bytes, 0 for what is no regular file. `done[i]`: the bytes that were there, `NO_ROOM` where the rest of
-    `target` is too small, -2 after an error. Gives how many files are not whole.
+    `sizes[i]`: in bytes, 0 if it is not a regular file. `done[i]`: the number of bytes read, `NO_ROOM` if the rest of `target`
+    is too small, -2 after an error. Returns the number of incomplete files.
     """
     status, text, base = np.empty(STATUS_BYTES, np.uint8), paths.ctypes.data, target.ctypes.data
     begin, incomplete = np.int64(0), 0
@@ -212,7 +214,7 @@ def _(paths, starts, flags, target, places, sizes, done):
 
 @kernel
 def close_files(handles):
-    """Closes the files that are open; negative handles are left out."""
+    """Closes open files; negative handles are skipped."""
     for handle in handles:
         if handle >= 0:
             _close(handle)
@@ -227,7 +229,7 @@ def _(handles):
 
 @kernel
 def open_loop(counter, limit, paths, starts, flags, handles, sizes):
-    """As `open_files`, as a loop for several threads (`Call.parallel_for`)."""
+    """Does the same as `open_files`, as a loop for several threads (`Call.parallel_for`)."""
     base, status = paths.ctypes.data, np.empty(STATUS_BYTES, np.uint8)
     for _ in range(limit):
         i = next_index(counter)
@@ -239,14 +241,14 @@ def open_loop(counter, limit, paths, starts, flags, handles, sizes):
 
 @open_loop.fallback
 def _(*args):
-    """Python reads them, one by one."""
+    """Python reads the files, one by one."""
     return False
 
 
 @kernel
 def read_loop(counter, limit, order, handles, sizes, places, target, done):
-    """Reads the files `order` whole, each to `places[i]` of `target`, and closes them, as a loop for several threads. A file that
-    is closed, or is being read, has the handle -1. `done`: as of `read_ranges`."""
+    """Reads the complete files `order`, each to `places[i]` of `target`, and closes them, as a loop for several threads. A file
+    that is closed, or is being read, has the handle -1. `done` is that of `read_ranges`."""
     base = target.ctypes.data
     for _ in range(limit):
         k = next_index(counter)
@@ -263,5 +265,5 @@ def read_loop(counter, limit, order, handles, sizes, places, target, done):
 
 @read_loop.fallback
 def _(*args):
-    """Python reads them, one by one."""
+    """Python reads the files, one by one."""
     return False

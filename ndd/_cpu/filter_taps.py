@@ -1,6 +1,6 @@
 """The filters of resampling: the source pixels of each output pixel, and their weights.
 
-Established against DALI 2.4.0, to the last bit: filters other than the triangle are looked up, with linear
+Verified against DALI 2.4.0, to the last bit: filters other than the triangle are looked up, with linear
 interpolation, in a table (65, 129 and 193 entries for GAUSSIAN, CUBIC and LANCZOS3), all in float32.
 """
 
@@ -15,10 +15,10 @@ from ndd._compiled.jit import kernel
 
 F32 = np.float32
 NN, CUBIC, LANCZOS3, TRIANGULAR, GAUSSIAN = 0, 2, 3, 4, 5
-# The nearest pixel as CV-CUDA finds it. It differs from NN where two pixels are equally near.
+# CV-CUDA's nearest pixel. It differs from NN if two pixels are equally near.
 NN_FUSED = 6
-# As torch and torchvision resample: weights by formula, of pixels of the region alone (see `exact_taps`). The nearest pixel
-# by its corner or by its centre; three filters that are widened where an axis shrinks; two that are not.
+# The filters of torch and torchvision, with weights by formula, for pixels of the region only (see `exact_taps`): the nearest
+# pixel by its corner or by its centre, three filters that are widened if an axis shrinks, and two that are not.
 NN_CORNER, NN_CENTRE, SHARP_TRIANGLE, SHARP_CUBIC, SHARP_LANCZOS, NARROW_TRIANGLE, NARROW_CUBIC = range(7, 14)
 
 
@@ -37,7 +37,7 @@ def _lanczos_table() -> np.ndarray:
     t = ((np.arange(97) - 96) / 32).astype(F32)
     half = _sinc(t) * _sinc(t / F32(3))
     half[0] = 0
-    # The C library's sine, which is not correctly rounded everywhere: DALI's table was made with it.
+    # The C library's sine, because DALI's table is computed with it: it is not correctly rounded everywhere.
     for entry, towards in ((61, -1), (79, 0), (86, 1), (87, 1), (93, 1)):
         half[entry] = np.nextafter(half[entry], F32(towards))
     return np.concatenate([half, half[-2::-1]])
@@ -69,7 +69,7 @@ def filter_table(kind):
 
 @kernel
 def filter_support(kind, radius):
-    """Width of a filter in source pixels. That of the Gaussian is rounded as in DALI: it decides which taps count."""
+    """Width of a filter in source pixels. That of the Gaussian is rounded as in DALI, which determines its taps."""
     if kind == GAUSSIAN:
         sigma = np.float32(np.float64(radius) * 0.5 / math.sqrt(2.0))
         return sigma * np.float32(4 * math.sqrt(2.0))
@@ -78,7 +78,7 @@ def filter_support(kind, radius):
 
 @kernel
 def tap_count(kind, radius):
-    """How many source pixels an output pixel is made of."""
+    """The number of source pixels for an output pixel."""
     if kind in (NN, NN_FUSED, NN_CORNER, NN_CENTRE):
         return 1
     if kind > NN_CENTRE:
@@ -89,8 +89,7 @@ def tap_count(kind, radius):
 
 @kernel
 def reach(n_in, start, end, kind, radius):
-    """The source pixels that any output pixel can be made of: the first, and the one after the last. DALI counts one more
-    for NN."""
+    """The first source pixel that an output pixel may read, and the one after the last. DALI counts one more for NN."""
     half, spare = np.float32(0), 1
     if kind not in (NN, NN_FUSED, NN_CORNER, NN_CENTRE):
         half, spare = np.float32(0.5) * filter_support(kind, radius), 0
@@ -102,7 +101,7 @@ def reach(n_in, start, end, kind, radius):
 @kernel
 def nearest_taps(n_out, n_in, start, end, origin_at, accumulate):
     """The source pixel of each output pixel. `accumulate` steps from pixel to pixel, as DALI does along all axes but
-    the last. Coordinates count from source pixel `origin_at`: it decides which of two that are as near is taken."""
+    the last. Coordinates are relative to source pixel `origin_at`, which decides between two equally near pixels."""
     first = empty(n_out, np.int64)
     start, end = start - np.float32(origin_at), end - np.float32(origin_at)
     scale = (end - start) / np.float32(n_out)
@@ -120,7 +119,7 @@ nearest_taps.fallback()
 
 @kernel
 def fused_nearest_taps(n_out, n_in, start, end):
-    """The source pixel of each output pixel, at a multiple of the scale that is added without being rounded before."""
+    """The source pixel of each output pixel, at a multiple of the scale, added with a single rounding."""
     first = empty(n_out, np.int64)
     scale = (end - start) / np.float32(n_out)
     origin = np.float64(start + np.float32(0.5) * scale)
@@ -135,7 +134,7 @@ fused_nearest_taps.fallback()
 
 @kernel
 def exact_weight(kind, x):
-    """A filter of torch's at `x`, in pixels of its own width: a cubic has a = -0.5 where it may be widened, else -0.75."""
+    """The value of torch's filter at `x`, in units of its width: a cubic has a = -0.5 if it may be widened, else -0.75."""
     x, one, two = abs(x), np.float32(1), np.float32(2)
     if kind in (SHARP_TRIANGLE, NARROW_TRIANGLE):
         return max(one - x, np.float32(0))
@@ -158,9 +157,8 @@ def exact_weight(kind, x):
 def exact_taps(n_out, n_in, start, end, kind, radius):
     """First source index `[n_out]` and weights `[n_out, taps]` by the rule of torch, Pillow and torchvision.
 
-    An output pixel is made of pixels of the region alone, as if this had been cut out before: widened filters leave out what
-    lies beyond it and are scaled to sum 1, the others repeat its edge. What is outside of the image counts as 0. Numbers
-    are float32 where theirs are.
+    Only pixels of the region are used, as if it had been cut out before: widened filters leave out pixels beyond it and are
+    scaled to sum 1, the others repeat its edge. Pixels outside the image count as 0. Numbers are float32 where torch's are.
     """
     half, one = np.float32(0.5), np.float32(1)
     low = np.int64(math.floor(min(start, end)))
@@ -198,14 +196,14 @@ def exact_taps(n_out, n_in, start, end, kind, radius):
         for k in range(taps):
             if first[i] + k < 0 or first[i] + k >= n_in:
                 weights[i, k] = 0
-        if first[i] < 1 - taps or first[i] >= n_in:  # all of it is outside: the index need only be one
+        if first[i] < 1 - taps or first[i] >= n_in:  # all taps are outside: any valid index will do
             first[i] = min(max(first[i], 1 - taps), n_in - 1)
     return first, weights
 
 
 @kernel
 def quantise(weights):
-    """Weights as torch has them for bytes: 16 bits, of which as many after the point as the largest one leaves."""
+    """Quantises weights as torch does for bytes: 16 bits, with as many fraction bits as the largest weight allows."""
     largest, precision = np.float32(0), 0
     for i in range(weights.shape[0]):
         for k in range(weights.shape[1]):
@@ -221,14 +219,16 @@ def quantise(weights):
 
 @kernel
 def cut_taps(first, weights, skip, count):
-    """The taps of `count` of the output pixels, from number `skip` on; outside of them those at the edge."""
+    """The taps of `count` output pixels from number `skip` on; beyond them those at the edge are repeated."""
     whole, taps = weights.shape
     if skip == 0 and count == whole:
         return first, weights
     part, part_weights = empty(count, np.int64), empty((count, taps), np.float32)
     for i in range(count):
         place = min(max(skip + i, 0), whole - 1)
-        part[i], part_weights[i] = first[place], weights[place]
+        part[i] = first[place]
+        for k in range(taps):  # a row assigned as a whole brings numba's texts for rows that do not fit: 0.7 s
+            part_weights[i, k] = weights[place, k]
     return part, part_weights
 
 
@@ -239,7 +239,7 @@ cut_taps.fallback()
 def axis_taps(n_out, n_in, start, end, kind, radius, origin_at, accumulate):
     """First source index `[n_out]` and weights `[n_out, taps]` of each output pixel; taps may lie outside the image.
 
-    Coordinates count from source pixel `origin_at`: that changes their last bits. `accumulate`, see `nearest_taps`.
+    Coordinates are relative to source pixel `origin_at`, which changes their last bits. `accumulate`, see `nearest_taps`.
     """
     if kind == NN:
         return nearest_taps(n_out, n_in, start, end, origin_at, accumulate), np.ones((n_out, 1), np.float32)
@@ -259,7 +259,7 @@ def axis_taps(n_out, n_in, start, end, kind, radius, origin_at, accumulate):
     for i in range(n_out):
         left = np.float32(i) * scale + origin
         index = np.int64(math.ceil(left))
-        # All taps beyond an edge are that pixel: one is enough to be inside.
+        # All taps beyond an edge read the edge pixel, so one tap inside is enough.
         first[i] = min(max(index + origin_at, 1 - taps), n_in - 1)
         total = np.float32(0)
         for k in range(taps):

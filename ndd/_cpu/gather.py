@@ -1,4 +1,4 @@
-"""Copies scattered bytes into one buffer. Threads take pieces of the result, whatever the samples' sizes."""
+"""Copies scattered bytes into one buffer. Threads take pieces of the result, which do not depend on the samples' sizes."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
 """Linear colour arithmetic on the CPU: matrices over the channels of a pixel, a factor and an offset for each element.
 
-The arrays are of one sample, pixels of three channels lie one after the other. A row of a matrix makes one channel
-of the result: a factor for each channel of the source, then what is added.
-`limits` are as in `conversion.element`; `small` is True
-for bytes made of numbers that fit 32-bit integers before they are cut to a byte, else None.
+The arrays belong to one sample, with interleaved channels. A row of a matrix computes one channel of the result: it has a
+factor for each source channel, then an offset. `limits` are those of `conversion.element`; `small` is True for bytes whose
+exact values fit 32-bit integers, else None.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ _FLOAT, _BYTE = np.dtype(np.float32), np.dtype(np.uint8)
 def _stored(value, limits, small):
     """A number as an element of the output: rounded, halves away from zero, and clamped."""
     if small is not None:
-        # Integers are clamped faster than floats. Numbers below zero become zero, however they are rounded.
+        # Clamping integers is faster than clamping floats. Negative numbers become zero, however they are rounded.
         return np.uint8(min(max(np.int32(value + np.float32(0.49999997)), np.int32(0)), np.int32(255)))
     return element(value, limits, None)
 
@@ -47,7 +46,7 @@ def _all_made(values, limits, small):
 
 @kernel
 def mix_channels(x, out, matrix, limits, small):
-    """Three channels from three."""
+    """Computes three channels from three."""
     source, target = x.reshape(x.size), out.reshape(out.size)
     rr, rg, rb, r_offset = matrix[0, 0], matrix[0, 1], matrix[0, 2], matrix[0, 3]
     gr, gg, gb, g_offset = matrix[1, 0], matrix[1, 1], matrix[1, 2], matrix[1, 3]
@@ -69,7 +68,7 @@ def _(x, out, matrix, limits, small):
 
 @kernel
 def merge_channels(x, out, matrix, limits, small):
-    """One channel from three."""
+    """Computes one channel from three."""
     source, target = x.reshape(x.size), out.reshape(out.size)
     first, second, third, offset = matrix[0, 0], matrix[0, 1], matrix[0, 2], matrix[0, 3]
     for i in range(target.size):
@@ -101,7 +100,7 @@ def grey(x, out, reverse):
 
 @kernel
 def spread_channel(x, out, matrix, limits, small):
-    """Three channels from one."""
+    """Computes three channels from one."""
     source, target = x.reshape(x.size), out.reshape(out.size)
     first, second, third = matrix[0, 0], matrix[1, 0], matrix[2, 0]
     a, b, c = matrix[0, 1], matrix[1, 1], matrix[2, 1]
@@ -114,7 +113,7 @@ def spread_channel(x, out, matrix, limits, small):
 
 @kernel
 def repeat_channel(x, out):
-    """Three equal channels from one."""
+    """Repeats one channel as three."""
     source, target = x.reshape(x.size), out.reshape(out.size)
     for i in range(source.size):
         target[3 * i] = source[i]
@@ -124,7 +123,7 @@ def repeat_channel(x, out):
 
 @kernel
 def swap_channels(x, out):
-    """The first and the third of three channels change places."""
+    """Exchanges the first and the third of three channels."""
     source, target = x.reshape(x.size), out.reshape(out.size)
     for i in range(source.size // 3):
         first, second, third = source[3 * i], source[3 * i + 1], source[3 * i + 2]
@@ -133,7 +132,7 @@ def swap_channels(x, out):
 
 @kernel
 def scale_elements(x, out, matrix, limits, small):
-    """Each element times a factor, plus an offset: `[[factor, offset]]`."""
+    """Multiplies each element by a factor and adds an offset: `[[factor, offset]]`."""
     factor, offset = matrix[0, 0], matrix[0, 1]
     for i in range(x.size):
         out[i] = _stored(np.float32(x[i]) * factor + offset, limits, small)
@@ -148,8 +147,8 @@ def _(x, out, matrix, limits, small):
 def by(kernel: Any, kind: np.dtype, target: np.dtype, moderate: bool) -> partial[None]:
     """One of the kernels as `f(x, out, matrix)`, for elements of these types: uint8, int16, int32, float16 or float32.
 
-    `moderate` says that no number of a uint8 input leads out of the range of 32-bit integers. float16, and int32 as a result, go by
-    way of a float32 array: a compiled loop for each pair of types is not worth the time it takes to compile.
+    `moderate`: results of a uint8 input stay within 32-bit integers. float16, and int32 results, are converted through a
+    float32 array, because a loop for each pair of types is not worth the time to compile it.
     """
     if kind == np.float16 or (target != _FLOAT and target not in _LIMITS):
         return partial(compute, kernel=kernel, moderate=moderate)

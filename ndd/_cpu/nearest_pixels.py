@@ -1,4 +1,4 @@
-"""The nearest pixel of an image, on one thread: what resampling without a filter takes."""
+"""Resamples an image with the nearest pixel, on one thread."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def nearest_plane(height, width, rows, columns, start, end):
     down_first = rows * (right - left) * down + rows * columns * across < (
         (bottom - top) * columns * across + rows * columns * down
     )
-    y = nearest_taps(rows, height, start[0], end[0], 0 if down_first else top, True)
-    return y, nearest_taps(columns, width, start[1], end[1], left if down_first else 0, False)
+    y = nearest_taps(rows, height, start[0], end[0], 0 if down_first else top, 1)  # not True: see `plane_taps`
+    return y, nearest_taps(columns, width, start[1], end[1], left if down_first else 0, 0)
 
 
 nearest_plane.fallback()
@@ -27,7 +27,7 @@ nearest_plane.fallback()
 
 @kernel
 def pick_planes(image, out, channels, y_first, x_first):
-    """Nearest pixel along both axes: copies, no arithmetic."""
+    """Copies the nearest pixels along both axes."""
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
     offsets = empty(len(x_first), np.uint32)
     for x in range(len(x_first)):
@@ -58,7 +58,7 @@ def _pick_by_numpy(image, out, channels, y_first, x_first):
 
 @kernel
 def pick_rgb(image, out, y_first, x_first):
-    """The same for RGB pixels in bytes, each moved as a word; both have 9 bytes at least."""
+    """The same for RGB pixels in bytes, each moved as a word. Both images have at least 9 bytes."""
     flat, target = image.reshape(image.size), out.reshape(out.size)
     words, out_words = overlapping(flat, np.uint32), overlapping(target, np.uint32)
     count, step, last = len(x_first), image.shape[2], np.uint64(words.size - 1)
@@ -69,7 +69,7 @@ def pick_rgb(image, out, y_first, x_first):
     for p in range(len(image)):
         for y in range(len(y_first)):
             begin = np.uint64((p * image.shape[1] + y_first[y]) * step)
-            for x in range(count - 1):  # the fourth byte belongs to the pixel that follows, which is written after it
+            for x in range(count - 1):  # the fourth byte belongs to the next pixel, which is written later
                 at = begin + offsets[x]
                 out_words[to] = words[at] if at <= last else words[last] >> np.uint32(8)
                 to += three
@@ -86,7 +86,7 @@ def _(image, out, y_first, x_first):
 
 @kernel
 def pick_image(image, out, channels, start, end, kind, whole, skip, rgb):
-    """The nearest pixel of each plane of `[planes, H, W * channels]`; `rgb` is None, or something where `pick_rgb` serves."""
+    """Resamples each plane of `[planes, H, W * channels]` with the nearest pixel. `rgb` is None unless `pick_rgb` applies."""
     height, width = image.shape[1], image.shape[2] // channels
     rows, columns = out.shape[1], out.shape[2] // channels
     if kind[0] == NN_FUSED:

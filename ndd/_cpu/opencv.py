@@ -1,4 +1,4 @@
-"""OpenCV, imported at the first use (0.12 s) and kept to one thread: ndd's own pool spreads the samples."""
+"""OpenCV, imported at the first use (0.12 s) and limited to one thread, because ndd's own threads share the samples."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 @functools.cache
 def opencv() -> Any:
-    """The module cv2, or None where it is not installed."""
+    """The module cv2, or None if it is not installed."""
     try:
         import cv2
     except ImportError:
@@ -18,7 +18,7 @@ def opencv() -> Any:
 
 @functools.cache
 def single_threaded() -> Any:
-    """cv2 with its own threads switched off; ImportError, with what to install, where it is missing."""
+    """cv2 with its own threads turned off. ImportError, with what to install, if it is missing."""
     cv2 = opencv()
     if cv2 is None:
         raise ImportError('OpenCV is missing: pip install "opencv-python-headless>=5"')

@@ -1,8 +1,7 @@
 """Philox 4x32-10 for kernels: the words of many elements at once, or of one element in order.
 
-A sample draws from a *stream*: uint64 `[key, counter, sequence, phase]` (see `ndd.random.philox`). Element
-`e` of a sample reads on from word `STRIDE * e` of the stream, so it depends on no other element. `philox.cuh` has the
-same for GPU kernels.
+A sample draws from a *stream*: uint64 `[key, counter, sequence, phase]` (see `ndd.random.philox`). Element `e` of a sample
+reads from word `STRIDE * e` of the stream on, so it depends on no other element. `philox.cuh` has the same for GPU kernels.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ SAMPLE_STRIDE = 65537
 """Sequences between the streams of two neighbouring samples."""
 
 CHUNK = 1024
-"""How many elements `element_words` fills at most: a multiple of 4 that leaves its buffers in the L1 cache."""
+"""The most elements that `element_words` fills: a multiple of 4, so small that its buffers stay in the L1 cache."""
 
 _PER_RESIDUE = CHUNK // 4
 _U = np.uint64
@@ -40,7 +39,7 @@ def philox_block(key, counter, sequence):
 
 @kernel(inline="always")
 def _two_blocks(key, counter, sequence, counter2, sequence2):
-    """The words of two blocks, interleaved: each step of one block waits for its step before, and the other block uses that
+    """The words of two blocks, interleaved: each step of a block waits for its previous step, and the other block uses that
     time."""
     low, half = _U(0xFFFFFFFF), _U(32)
     k0, k1 = key & low, key >> half
@@ -75,8 +74,8 @@ def _strided_blocks(row0, row1, row2, row3, key, base, sequence):
 def element_words(out, stream, first, skip=0):
     """out[r, i] = word `skip + r` of element `first + i`; `out` is uint32 with at most CHUNK columns.
 
-    Elements with the same residue modulo 4 stand at the same word of their blocks, 257 blocks apart. They are computed together, so
-    that the compiler can compute one block in each slot of a vector register.
+    Elements with the same residue modulo 4 begin at the same word of their blocks, 257 blocks apart. They are computed
+    together, so that the compiler can compute one block in each slot of a vector register.
     """
     count, n = out.shape
     length = (n + 7) >> 3 << 1
@@ -117,7 +116,7 @@ def _(out, stream, first, skip=0):
 
 @kernel
 def stream_words(out, stream, first):
-    """out[i] = word `first + i` of a sample's first element, uint32, one after the other, for callers that need few words."""
+    """out[i] = word `first + i` of a sample's first element, uint32, for callers that need few words."""
     position = stream[3] + _U(first)
     counter = stream[1] + (position >> _U(2))
     sequence = stream[2] + _U(counter < stream[1])
@@ -168,7 +167,7 @@ def next_word(cursor):
 def word_at(place, element, i):
     """Word `i` of an element, a uint64 below 2**32; `place` is the stream as a tuple.
 
-    Kernels that call this for single elements take tuples: an array costs two counts of its references in each call.
+    Kernels that call this for single elements take tuples, because an array is counted twice in each call.
     """
     position = place[3] + _U(STRIDE) * _U(element) + _U(i)
     counter = place[1] + (position >> _U(2))
@@ -179,10 +178,11 @@ def word_at(place, element, i):
 
 @kernel(nogil=False)
 def sample_streams(place, out):
-    """The streams of samples for an operator call whose generator stands at `place` (itself such a row).
+    """The streams of the samples of an operator call, from the position `place` of its generator (itself a row of this form).
 
     The next seven words are read as a key (2), a counter (2), a sequence (2) and a phase; sample i then has the
-    sequence `SAMPLE_STRIDE * i` further on. One word after the other, so that it compiles fast: every operator that draws needs it.
+    sequence `SAMPLE_STRIDE * i` further on. It reads one word after the other, so that it compiles fast: every random operator
+    needs it.
     """
     stream = place[0], place[1], place[2], place[3]
     key = counter = sequence = phase = _U(0)

@@ -1,8 +1,8 @@
 """Sums, squares, deviations and extremes over axes of one array.
 
-A large array is seen as `[outer, rows, inner]` with the rows to be reduced, and read in lines of `wide` elements, a
-multiple of `inner`, each position of which has an accumulator of its own: the loops are then long and independent.
-Integers accumulate in 64 bits (they wrap), floats in float64.
+A large array is viewed as `[outer, rows, inner]`, with the rows to be reduced. It is read in lines of `wide` elements, a
+multiple of `inner`, with an accumulator for each position of a line, so that the loops are long and independent. Integers
+accumulate in 64 bits (they wrap), floats in float64.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from ndd._compiled.jit import kernel
 
 COMPILED_FROM = 1 << 13
 _LINE = 512  # elements
-_LINES = 1 << 14  # that a 32-bit sum of 16-bit numbers, or of squares of 8-bit ones, holds
+_LINES = 1 << 14  # lines whose 16-bit numbers, or squares of 8-bit numbers, a 32-bit sum can hold
 _SHORT = 32  # elements that are summed one by one
-_STEPS = 1 << 14  # that the interpreter makes in 30 ms, in less time than compiling takes
+_STEPS = 1 << 14  # steps that the interpreter takes in 30 ms, less than compiling
 
 
 @kernel
@@ -64,7 +64,7 @@ def _(acc, line, centre):
 
 @kernel
 def lower(acc, line):
-    """acc = line where that is less."""
+    """acc = line if that is less."""
     for j in range(line.size):
         acc[j] = line[j] if line[j] < acc[j] else acc[j]
 
@@ -76,7 +76,7 @@ def _(acc, line):
 
 @kernel
 def raise_to(acc, line):
-    """acc = line where that is greater."""
+    """acc = line if that is greater."""
     for j in range(line.size):
         acc[j] = line[j] if line[j] > acc[j] else acc[j]
 
@@ -118,7 +118,7 @@ def _(values, out):
 
 @kernel
 def line_size(rows, inner):
-    """How many accumulators work side by side."""
+    """The number of accumulators of a line."""
     return max(1, inner * max(1, min(rows, _LINE // max(1, inner))))
 
 
@@ -131,8 +131,8 @@ def _averaged(total, finish, divisor):
 
 @kernel
 def sums(x, out, outer, rows, inner, wide, narrow, finish, divisor):
-    """out[o, i] = what `finish` makes of the sum over r of x[o, r, i], accumulated in the type of `wide`, a few lines of it in
-    that of `narrow`."""
+    """out[o, i] = `finish` of the sum over r of x[o, r, i], accumulated in the type of `wide`, and for a few lines in that of
+    `narrow`."""
     size, line = rows * inner, line_size(rows, inner)
     acc, part, totals = empty(line, wide.dtype), empty(line, narrow.dtype), empty(inner, wide.dtype)
     for o in range(outer):
@@ -162,7 +162,7 @@ def sums(x, out, outer, rows, inner, wide, narrow, finish, divisor):
 
 @kernel
 def squares(x, out, outer, rows, inner, wide, narrow, finish, divisor):
-    """As `sums`, of x[o, r, i]**2."""
+    """Does the same as `sums` for x[o, r, i]**2."""
     size, line = rows * inner, line_size(rows, inner)
     acc, part, totals = empty(line, wide.dtype), empty(line, narrow.dtype), empty(inner, wide.dtype)
     for o in range(outer):
@@ -193,7 +193,7 @@ def squares(x, out, outer, rows, inner, wide, narrow, finish, divisor):
 
 @kernel
 def deviations(x, out, outer, rows, inner, mean, finish, divisor):
-    """As `sums`, of (x[o, r, i] - mean[o, i])**2, in float64; `mean` may be one number."""
+    """Does the same as `sums` for (x[o, r, i] - mean[o, i])**2, in float64. `mean` may be one number."""
     size, line = rows * inner, line_size(rows, inner)
     acc, centres = empty(line, np.float64), empty(line, np.float64)
     totals, centre = empty(inner, np.float64), empty(inner, np.float64)
@@ -223,7 +223,7 @@ def deviations(x, out, outer, rows, inner, mean, finish, divisor):
 
 @kernel
 def smallest(x, out, outer, rows, inner, first):
-    """out[o, i] = least of x[o, r, i] and `first`; NaN never counts."""
+    """out[o, i] = the smallest of x[o, r, i] and `first`, ignoring NaN."""
     size, line = rows * inner, line_size(rows, inner)
     acc = empty(line, x.dtype)
     for o in range(outer):
@@ -248,7 +248,7 @@ def smallest(x, out, outer, rows, inner, first):
 
 @kernel
 def largest(x, out, outer, rows, inner, first):
-    """out[o, i] = greatest of x[o, r, i] and `first`; NaN never counts."""
+    """out[o, i] = the largest of x[o, r, i] and `first`, ignoring NaN."""
     size, line = rows * inner, line_size(rows, inner)
     acc = empty(line, x.dtype)
     for o in range(outer):
@@ -276,7 +276,7 @@ KERNELS: dict[str, Any] = {
 }  # fmt: skip
 
 FINISHES = ("plain", "mean", "root")
-"""How a sum becomes the result: unchanged, divided by a number, or divided with the square root taken. In float64."""
+"""The last step of a sum, in float64: none, division by a number, or division and square root."""
 
 
 def is_short(outer: int, rows: int, inner: int) -> bool:
@@ -290,8 +290,8 @@ for _function in KERNELS.values():
 
 
 def runs(shape: Sequence[Any], axes: Sequence[int]) -> list[tuple[Any, bool]]:
-    """The axes as runs of kept or reduced neighbours: (extent, reduced). An extent is a number, or an array of those of all
-    samples."""
+    """Joins adjacent axes that are all kept or all reduced: (extent, reduced). An extent is a number, or an array with one for
+    each sample."""
     axis_runs: list[tuple[Any, bool]] = []
     for d, extent in enumerate(shape):
         reduced = d in axes
@@ -304,7 +304,7 @@ def runs(shape: Sequence[Any], axes: Sequence[int]) -> list[tuple[Any, bool]]:
 
 @functools.cache
 def extreme(kind: str, dtype: np.dtype) -> Any:
-    """Where a minimum or maximum starts: the farthest finite value."""
+    """The initial value of a minimum or maximum: the largest or smallest finite number."""
     info: Any = np.finfo(dtype) if dtype.kind == "f" else np.iinfo(dtype)
     return info.max if kind == "min" else info.min
 
@@ -315,7 +315,7 @@ def accumulator(kind: str, source: np.dtype, result: np.dtype) -> np.dtype:
         return source
     if source.kind == "f" or kind == "deviation":
         return np.dtype(np.float64)
-    exact = 4 if kind == "sum" else 2  # bytes up to which a 64-bit integer holds the exact value
+    exact = 4 if kind == "sum" else 2  # up to this many bytes a 64-bit integer holds the exact value
     if result.kind == "f" and source.itemsize > exact:
         return np.dtype(np.float64)
     return np.dtype(np.uint64 if source.kind == "u" else np.int64)
@@ -328,8 +328,8 @@ def narrower(kind: str, source: np.dtype, total: np.dtype) -> np.dtype:
 
 
 def further(kind: str, source: np.dtype, total: np.dtype) -> tuple[Any, ...]:
-    """What the kernel of `kind` takes for elements of `source` before a finish and a divisor: types, as empty arrays, or where
-    an extreme starts. (For deviations it is the mean: one number, or one for each kept element.)"""
+    """The arguments of the kernel of `kind` for elements of `source` before `finish` and `divisor`: types, as empty arrays, or
+    the initial value of an extreme. (For deviations it is the mean: one number, or one for each kept element.)"""
     if kind in ("min", "max"):
         return (total.type(extreme(kind, total)),)
     return np.empty(0, total), np.empty(0, narrower(kind, source, total))
@@ -343,7 +343,7 @@ def accumulate(
     `mean`, for deviations, broadcasts to `x`.
     """
     total = accumulator(kind, x.dtype, result)
-    if x.size < COMPILED_FROM:  # (the caller has NumPy ignore what overflows)
+    if x.size < COMPILED_FROM:  # (the caller has turned off NumPy's warnings of overflow)
         return _by_numpy(kind, x, axes, total, mean)
     groups = runs(x.shape, axes)
     several = sum(reduced for _, reduced in groups) > 1

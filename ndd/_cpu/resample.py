@@ -1,12 +1,12 @@
 """Separable resampling of an image on one thread: windowed filters with antialiasing, or the nearest pixel.
 
-An axis of `n_out` pixels is spread evenly over the source coordinates `start..end`. Each output pixel is a
+The `n_out` pixels of an axis are evenly spaced over the source coordinates `start..end`. Each output pixel is a
 weighted sum of consecutive source pixels (its *taps*, see `filter_taps.py`); taps beyond the edge are the edge
-pixel. All sums are float32, only the last pass is rounded.
+pixel. All sums are float32; only the last pass is rounded.
 
-Results are DALI's (2.4.0) to the last bit: taps are summed one after the other, products rounded before they are added;
-the axes are done in the order of least cost (`_least_cost`); and integers are rounded as its loops do: ties to even where
-they fill vector registers, away from zero in what is left over.
+Results are DALI's (2.4.0) to the last bit: taps are summed one after the other, with products rounded before they are added;
+the axes are resampled in the order of least cost (`_least_cost`); and integers are rounded as in its loops: ties to even in
+full vector registers, away from zero in the rest of a row.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from ndd._cpu.filter_taps import (
 from ndd._cpu.nearest_pixels import nearest_plane, pick_planes
 from ndd._tensor.memory import host_empty
 
-SPARE = PIXEL_WIDTH - 1  # numbers after a row, where the last pixel of it is less than a register
+SPARE = PIXEL_WIDTH - 1  # numbers after a row, since its last pixel may be less than a register
 
 
 @kernel(fastmath={"nsz"}, merged=True)
 def add_rows(rows, index, weights, lo, hi, out):
-    """out[x] = sum over k of weights[k] * rows[index[k], lo + x], in this order. Four rows a sweep, to spare loads and
-    stores."""
+    """out[x] = sum over k of weights[k] * rows[index[k], lo + x], in this order. It adds four rows at a time, which saves loads
+    and stores."""
     taps = len(weights)
     k = (taps - 1) % 4 + 1
     r0, w0 = rows[index[0], lo:hi], weights[0]
@@ -112,8 +112,8 @@ def _numbers_along(row, channels, left, first, flat, taps, out):
 def along_row(row, channels, left, first, weights, out):
     """out[i, c] = sum over k of weights[i, k] * row[first[i] - left + k, c], channels interleaved.
 
-    `row` and `out` have `SPARE` numbers more than that. Unsigned indices spare the test for negative ones, few taps are
-    loops that the compiler unrolls.
+    `row` and `out` have `SPARE` more numbers. Unsigned indices need no check for negative ones, and the compiler unrolls loops
+    over few taps.
     """
     taps, flat = np.uint64(weights.shape[1]), weights.ravel()
     if channels == 3:
@@ -157,9 +157,9 @@ def put_row(line, out, even, behind, low, high):
             out[x] = line[x]
 
 
-REGISTER = 16  # bytes of results that DALI's loops round at once
+REGISTER = 16  # bytes of results that DALI's loops round at a time
 _NEAREST = (NN, NN_FUSED, NN_CORNER, NN_CENTRE)
-# The order of the two passes. Torch goes across first, and rounds bytes in between.
+# The order of the two passes. torch resamples rows first, and rounds bytes in between.
 ACROSS, DOWN, ACROSS_IN_BYTES = range(3)
 
 
@@ -187,7 +187,7 @@ def _put_away(line, out, low, high):
 
 @kernel
 def even_run(first, taps, low, high, channels, vector_width):
-    """Where the loop of `vector_width` pixels at once begins and ends, in elements: from the first pixel whose taps are all
+    """The begin and end, in elements, of the loop over `vector_width` pixels at a time: from the first pixel whose taps are all
     inside."""
     begin, behind = len(first), 0
     for x in range(len(first)):
@@ -210,8 +210,9 @@ def plane_taps(height, width, rows, columns, channels, start, end, kind, radius,
     )
     if kind[0] > NN_FUSED or kind[1] > NN_FUSED:
         down_first = False
-    y = axis_taps(whole[0], height, start[0], end[0], kind[0], radius[0], 0 if down_first else top, True)
-    x = axis_taps(whole[1], width, start[1], end[1], kind[1], radius[1], left if down_first else 0, False)
+    # 1 and 0: True and False are types of their own, for each of which all of it would be compiled.
+    y = axis_taps(whole[0], height, start[0], end[0], kind[0], radius[0], 0 if down_first else top, 1)
+    x = axis_taps(whole[1], width, start[1], end[1], kind[1], radius[1], left if down_first else 0, 0)
     even, behind = 0, columns * channels // vector_width * vector_width
     if kind[1 if down_first else 0] in _NEAREST:
         even = behind = 0
@@ -234,8 +235,8 @@ plane_taps.fallback()
 def filter_planes(image, out, channels, order, y_first, y_weights, x_first, x_weights, even, behind, low, high):
     """Two passes over each plane of `[planes, H, W * channels]`, a row at a time.
 
-    A row on its way is either the sum of some source rows, resampled along x (down first), or one source row
-    resampled along x and kept in a ring until the sums that need it are done (across first).
+    An intermediate row is either a sum of source rows, which is then resampled along x (down first), or a source row resampled
+    along x, which stays in a ring buffer until the sums that need it are done (across first).
     """
     down_first, in_bytes = order == DOWN, order == ACROSS_IN_BYTES and low < high
     height, width = image.shape[1], image.shape[2] // channels
@@ -280,13 +281,13 @@ def filter_planes(image, out, channels, order, y_first, y_weights, x_first, x_we
 
 @kernel
 def _bound_row(row, low, high):
-    """Whole numbers of the range that the result has; halves go up."""
+    """Rounds a row to integers in the range of the result; halves are rounded up."""
     for x in range(len(row)):
         row[x] = min(max(np.floor(row[x] + np.float32(0.5)), low), high)
 
 
 @filter_planes.fallback
-@np.errstate(invalid="ignore")  # infinite pixels: the compiled loops do not warn of them
+@np.errstate(invalid="ignore")  # the compiled loops do not warn of infinite pixels either
 def _(image, out, channels, order, y_first, y_weights, x_first, x_weights, even, behind, low, high):
     rows = image.reshape(*image.shape[:2], -1, channels)
     for axis in (1, 2) if order == DOWN else (2, 1):
@@ -312,14 +313,14 @@ def filter_loop(
     counter, limit, order, sources, targets, source_like, like, extents, sizes, start, end, kind, radius, whole, skip,
     vector_width, low, high
 ):  # fmt: skip
-    """Resamples up to `limit` of the images `order`, shared with other threads. Returns True.
+    """Resamples up to `limit` images in the order `order`, which threads share. Returns True.
 
     Args:
         sources, targets: the addresses of the images and of the results, int64 `[N]`.
         source_like, like: any arrays of their element types.
         extents: planes, height, width and channels of each image, int64 `[N, 4]`.
         sizes: height and width of each result, int64 `[N, 2]`.
-        start, end, kind, radius, whole, skip: as of `resample`, `[N, 2]`.
+        start, end, kind, radius, whole, skip: those of `resample`, `[N, 2]`.
     """
     for _ in range(limit):
         turn = next_index(counter)
@@ -353,11 +354,11 @@ def _repeat_edges(line, channels, begin, behind):
 
 @kernel
 def filter_axis(image, out, first, weights, period, even, behind, low, high):
-    """Resample the middle axis of `[outer, n, inner]`. `even` and `behind`, see `put_row`, are about each `period`
-    elements of the result."""
+    """Resamples the middle axis of `[outer, n, inner]`. `even` and `behind` (see `put_row`) apply to each `period` elements of
+    the result."""
     n, inner = image.shape[1], image.shape[2]
     n_out, taps = weights.shape
-    if inner >= 16:  # from here on it is cheaper to add rows than to step along them
+    if inner >= 16:  # adding rows is then cheaper than stepping along them
         index, line = empty(taps, np.int64), empty(inner, np.float32)
         for o in range(len(image)):
             for i in range(n_out):
@@ -395,8 +396,8 @@ def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], *values:
     start, end, kind, _, whole, skip = values
     if all([k in _NEAREST for k in kind.tolist()]):
         return _pick(image, out, axes, start, end, kind, whole, skip)
-    # The loops make bytes and float32; other types are rounded afterwards, which spares compiling them for each pair of
-    # types (5 s). The same for what they read would cost a fifth of the speed of 16-bit images.
+    # The loops write bytes and float32; other types are rounded afterwards, which saves compiling the loops for each pair of
+    # types (5 s). Doing the same for their input would cost a fifth of the speed of 16-bit images.
     target = out if out.dtype in MADE else host_empty(out.shape, F32)
     extents, sizes = [image.shape[axis] for axis in axes], [out.shape[axis] for axis in axes]
     moved = [
@@ -422,7 +423,7 @@ def _plane(shape: tuple[int, ...], y: int) -> tuple[int, int, int]:
 
 
 def _pick(image, out, axes, start, end, kind, whole, skip) -> None:
-    """The nearest pixel along all axes."""
+    """Takes the nearest pixel along all axes."""
     extents, sizes = [image.shape[axis] for axis in axes], [out.shape[axis] for axis in axes]
     if kind[0] == NN_FUSED:
         picked = [fused_nearest_taps(*place) for place in zip(sizes, extents, start, end, strict=True)]
@@ -435,7 +436,9 @@ def _pick(image, out, axes, start, end, kind, whole, skip) -> None:
         spans = [reach(n, a, b, NN, F32(0)) for n, a, b in zip(extents, start, end, strict=True)]
         first = _least_cost(tuple([b - a for a, b in spans]), tuple(sizes), (1,) * len(axes))[0]
         picked = [
-            nearest_taps(sizes[i], extents[i], start[i], end[i], 0 if i == first else spans[i][0], i < len(axes) - 1)
+            nearest_taps(
+                sizes[i], extents[i], start[i], end[i], 0 if i == first else spans[i][0], int(i < len(axes) - 1)
+            )
             for i in range(len(axes))
         ]
     for axis, first in zip(axes[:-2], picked[:-2], strict=True):
@@ -446,8 +449,8 @@ def _pick(image, out, axes, start, end, kind, whole, skip) -> None:
 
 
 def _one_by_one(image, out, axes, changes, values, vector_width) -> tuple[int, int, int]:
-    """One pass along each axis that changes, with float32 in between. Gives the run of elements whose ties are rounded
-    to even: in each `period` of the result, from `even` to `behind`."""
+    """Makes one pass along each axis that changes, with float32 in between. Returns the elements whose ties are rounded to
+    even: in each `period` of the result, from `even` to `behind`."""
     low, high = range_of(out.dtype)
     start, end, kind, radius, whole, skip = values
     extents, sizes = [image.shape[axis] for axis in axes], [out.shape[axis] for axis in axes]
@@ -459,7 +462,7 @@ def _one_by_one(image, out, axes, changes, values, vector_width) -> tuple[int, i
     moved = [i for i in order if changes[i]] or [last]
     along = {
         i: cut_taps(
-            *axis_taps(whole[i], extents[i], start[i], end[i], kind[i], radius[i], origins[i], i < len(axes) - 1),
+            *axis_taps(whole[i], extents[i], start[i], end[i], kind[i], radius[i], origins[i], int(i < len(axes) - 1)),
             skip[i],
             sizes[i],
         )
@@ -487,8 +490,8 @@ def _one_by_one(image, out, axes, changes, values, vector_width) -> tuple[int, i
 
 @functools.lru_cache(1024)
 def _least_cost(extents: tuple[int, ...], sizes: tuple[int, ...], taps: tuple[int, ...]) -> tuple[int, ...]:
-    """The cheapest order of the axes, in DALI's account: an element that a pass along x makes costs 3 + 1.4 taps, along y
-    3 + taps, along others 3 + 1.2 taps; a pass makes them where later ones need them."""
+    """The cheapest order of the axes by DALI's estimate: an element of a pass along x costs 3 + 1.4 taps, along y 3 + taps,
+    along others 3 + 1.2 taps; a pass computes only the elements that later passes need."""
     count = len(extents)
     prices = [3 + (1.4 if i == count - 1 else 1.0 if i == count - 2 else 1.2) * taps[i] for i in range(count)]
 
@@ -502,7 +505,7 @@ def _least_cost(extents: tuple[int, ...], sizes: tuple[int, ...], taps: tuple[in
     return min(itertools.permutations(range(count - 1, -1, -1)), key=cost)
 
 
-_EXACT = (CUBIC, TRIANGULAR)  # the filters whose weights are 1 and 0 where nothing changes
+_EXACT = (CUBIC, TRIANGULAR)  # the filters whose weights are 1 and 0 if nothing changes
 MADE = (np.dtype(np.uint8), np.dtype(F32))
 
 

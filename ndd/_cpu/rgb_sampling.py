@@ -11,7 +11,7 @@ from ndd._compiled.intrinsics import empty, multiply_add
 from ndd._compiled.jit import kernel
 
 LEAST = 9
-"""The least bytes of an image whose pixels are read as words."""
+"""The smallest size, in bytes, of an image whose pixels are read as words."""
 
 
 @kernel
@@ -58,7 +58,7 @@ def _fetch_inside(words, left, right, top, bottom, a, b, c, d):
 
 @kernel
 def fetch_words(flat, words, place, fill, tap, begin, end):
-    """The four pixels of each point as words, without bounds checks between the ends of the row."""
+    """Reads the four pixels of each point as words, without bounds checks between the ends of the row."""
     left, right, top, bottom = place[0], place[1], place[2], place[3]
     first, last, limit = begin, end, np.int32(words.size)
     while first < last and not _has_words(left[first], right[first], top[first], bottom[first], limit):
@@ -89,8 +89,8 @@ def byte_of(word, shift):
 
 @kernel
 def _mixed_byte(a, b, c, d, shift, qx, qy, fused):
-    """One channel of four fetched pixels mixed, back in its place in a word. `fused`: as OpenCV does it, else as DALI's warps
-    do (`_linear_points` in `sampling.py`)."""
+    """Interpolates one channel of four pixels, and returns it at its place in a word. `fused`: as OpenCV does, otherwise as
+    DALI's warps do (`_linear_points` in `sampling.py`)."""
     a, b, c, d = byte_of(a, shift), byte_of(b, shift), byte_of(c, shift), byte_of(d, shift)
     if fused:
         above, below = multiply_add(qx, b - a, a), multiply_add(qx, d - c, c)
@@ -106,8 +106,8 @@ def _mixed_byte(a, b, c, d, shift, qx, qy, fused):
 
 @kernel
 def mix_rgb(a, b, c, d, qx, qy, row, fused):
-    """Fills `row` with pixels made of the four around each point: `a` and `b` above, `c` and `d` below, `qx` and `qy` the
-    shares of those after. `fused`: see `_mixed_byte`."""
+    """Fills `row` with pixels interpolated from the four around each point: `a` and `b` above, `c` and `d` below. `qx` and `qy`
+    are the shares of the second column and row. `fused`: see `_mixed_byte`."""
     for i in range(row.size):
         red = _mixed_byte(a[i], b[i], c[i], d[i], 0, qx[i], qy[i], fused)
         green = _mixed_byte(a[i], b[i], c[i], d[i], 8, qx[i], qy[i], fused)
@@ -123,7 +123,7 @@ def rgb_word(fill):
 
 @kernel
 def linear_rgb(flat, words, place, share, fill, out, out_words, start):
-    """A row of RGB pixels in bytes, with the words that begin in them; it begins at `start` of the output."""
+    """Samples a row of RGB pixels in bytes, with the words that begin in them, to the output from `start` on."""
     n = share.shape[1]
     tap, row = empty((4, n), np.uint32), empty(n, np.uint32)
     outside = rgb_word(fill)
@@ -143,9 +143,9 @@ def linear_rgb(flat, words, place, share, fill, out, out_words, start):
 
 @kernel
 def store_rgb(row, out, out_words, start):
-    """A row of pixels, a word each, to the output from `start`."""
+    """Writes a row of pixels, one word each, to the output from `start` on."""
     n = row.size
-    for i in range(n - 1):  # the fourth byte belongs to the pixel that follows, which is written after it
+    for i in range(n - 1):  # the fourth byte belongs to the next pixel, which is written later
         out_words[np.uint64(start) + np.uint64(3) * np.uint64(i)] = row[i]
     for k in range(3):
         out[3 * (n - 1) + k] = (row[n - 1] >> np.uint32(8 * k)) & np.uint32(255)

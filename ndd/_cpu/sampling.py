@@ -1,7 +1,7 @@
 """Samples images between pixels: rows of points; pixels outside are filled, repeated or mirrored.
 
-A point is (x, y) from the corner of the image: the middle of pixel 0 is at 0.5. A row is done in steps, each of them a
-simple loop: where its pixels lie, fetching them, mixing them, and storing the numbers in the type of the output.
+A point is (x, y) from the corner of the image: the centre of pixel 0 is at 0.5. A row takes four simple loops: they locate its
+pixels, read them, interpolate, and store the numbers in the type of the output.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def store_limits(source: np.dtype, target: np.dtype, nearest: bool) -> tuple[boo
 
 @kernel
 def border_index(i, n, border):
-    """The pixel that stands for pixel `i` of a line of `n`; -1: the fill value."""
+    """The pixel that replaces pixel `i` of a line of `n`; -1: the fill value."""
     if 0 <= i < n:
         return i
     if border == 0 or n <= 0:
@@ -51,14 +51,14 @@ def border_index(i, n, border):
 
 @kernel
 def _bounded(value):
-    """A coordinate within the range of a place; NaN lies outside."""
+    """A coordinate clamped to the range of a place; NaN is outside."""
     value = value if value > -_FAR else -_FAR
     return value if value < _FAR else _FAR
 
 
 @kernel
 def _place_pixels(pixel, n, step, border, outside, place):
-    """Where the pixels of a line of `n` lie, with `step` between two neighbours; below 0: outside."""
+    """The places of the pixels of a line of `n`, with `step` between neighbours; below 0: outside."""
     zero, last = np.int32(0), np.int32(n - 1)
     if border == 0:
         for i in range(pixel.size):
@@ -76,7 +76,7 @@ def _place_pixels(pixel, n, step, border, outside, place):
 
 @kernel
 def linear_taps(at, n, step, border, outside, first, second, share, pixel):
-    """The two pixels that each coordinate lies between, and the share of the second."""
+    """The two pixels around each coordinate, and the share of the second."""
     half, one = np.float32(0.5), np.int32(1)
     for i in range(at.size):
         value = _bounded(at[i] - half)
@@ -107,7 +107,7 @@ def rounded(value):
 
 @kernel
 def store_row(row, out, rounds, low, high):
-    """Numbers to the output's type: rounded and kept in its range, or as they are."""
+    """Stores numbers in the output's type: rounded and saturated, or unchanged."""
     if rounds:
         for i in range(row.size):
             out[i] = min(max(rounded(row[i]), low), high)
@@ -118,7 +118,7 @@ def store_row(row, out, rounds, low, high):
 
 @kernel
 def _linear_points(flat, channels, place, share, fill, row):
-    """Each point from the four pixels around it; the order of the operations is DALI's."""
+    """Interpolates each point from the four pixels around it, in DALI's order of operations."""
     one = np.float32(1)
     for i in range(share.shape[1]):
         a, b = place[0, i] + place[2, i], place[1, i] + place[2, i]
@@ -152,16 +152,16 @@ def nearest_points(flat, channels, place, fill, out, rounds, low, high):
 def sample_rows(
     image, words, xs, ys, place, outside, out, out_words, first, nearest, border, fill, stored_fill, rounds, low, high
 ):
-    """Rows of the output from row `first` on, from the points (xs, ys) [rows, width].
+    """Samples rows of the output from row `first` on, at the points (xs, ys) [rows, width].
 
-    `place` [4, width] is room for a row, `outside` a place that stands for the fill value, also when another place is
-    added to it; both are of 32 bits, which is faster, wherever those hold all places. `fill` holds float32 numbers to be mixed
-    with pixels, `stored_fill` the same in the output's type. `nearest` and `words` are None or True: numba compiles only
-    one branch for an argument that is None.
+    `place` [4, width] is scratch memory for a row. `outside` is a place that means the fill value, also after another place is
+    added to it. Both are 32-bit, which is faster, if that holds all places. `fill` has float32 numbers for interpolation,
+    `stored_fill` the same numbers in the output's type. `nearest` and `words` are None or True: numba compiles only one branch
+    for an argument that is None.
     """
     height, width, channels = image.shape
     flat, wide = image.reshape(height * width * channels), out.shape[1]
-    # 32-bit numbers: the loops over places then take twice as many at once.
+    # 32-bit numbers, so that the loops over places handle twice as many at once.
     n, lines, step, stride = np.int32(width), np.int32(height), np.int32(channels), np.int32(width * channels)
     pixel, share = empty(wide, np.int32), empty((2, wide), np.float32)
     row = empty(wide * channels, np.float32)
@@ -238,7 +238,7 @@ def _pixels(whole: np.ndarray, n: int, border: int) -> np.ndarray:
 
 
 def _floats(image: np.ndarray, lines: np.ndarray, columns: np.ndarray, fill: np.ndarray) -> np.ndarray:
-    """Pixels as float32; what lies outside is filled."""
+    """Pixels as float32, with the fill outside."""
     pixels = image[lines, columns].astype(np.float32)
     outside = (lines < 0) | (columns < 0)
     if outside.any():

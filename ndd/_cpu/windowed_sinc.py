@@ -1,13 +1,12 @@
 """Resampling of signals with a windowed sinc, by DALI's rule: its table, its positions, its borders.
 
 The kernel `h` is a table of `sinc(t) * (1 + cos(pi t / (lobes + 1/64))) / 2` with 32 entries a sample, read with linear
-interpolation. The samples that one output needs lie one sample apart, so they all fall between the same two of the 32
-phases: with a row of taps for each phase an output is the product of two runs of memory, `x` and
-`taps[q] + r * slopes[q]`.
+interpolation. The samples of an output are one sample apart, so they all fall between the same two of the 32 phases. With a row
+of taps for each phase an output is the dot product of two contiguous arrays, `x` and `taps[q] + r * slopes[q]`.
 
-An output's position is accumulated in float32 inside of blocks of 256, as DALI does: with exact positions the values
-differ by 1e-3. DALI also rounds the place in the table, `32 * t + 32 * lobes + 1` of a float32 `t`, to a float32: coarser
-in its upper half (without this the values differ by 2e-6 with 16 lobes, 1e-5 with 64).
+An output's position is accumulated in float32 inside blocks of 256, as in DALI: with exact positions the values differ by 1e-3.
+DALI also rounds the place in the table, `32 * t + 32 * lobes + 1` of a float32 `t`, to a float32, which is coarser in its upper
+half (without this the values differ by 2e-6 with 16 lobes, 1e-5 with 64).
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ def lobes_of(quality: float) -> int:
 
 @functools.lru_cache(maxsize=16)
 def taps_of(lobes: int) -> np.ndarray:
-    """float32 `[2, PHASES, 2 * lobes]`: for each phase the taps, and how they differ from those of the next phase."""
+    """float32 `[2, PHASES, 2 * lobes]`: for each phase the taps, and their differences from those of the next phase."""
     t = np.arange(1 - lobes, lobes + 1) - np.arange(PHASES + 1)[:, None] / PHASES
     table = (np.sinc(t) * (1 + np.cos(np.pi * t / (lobes + 1 / 64))) / 2).astype(np.float32)
     return np.stack([table[:-1], np.diff(table, axis=0)])
@@ -39,14 +38,14 @@ def taps_of(lobes: int) -> np.ndarray:
 
 @functools.lru_cache(maxsize=16)
 def taps_across(lobes: int) -> np.ndarray:
-    """The same as `[2 * lobes, PHASES, 2]`: threads of a GPU that differ in their phase read side by side."""
+    """The same as `[2 * lobes, PHASES, 2]`, so that GPU threads of different phases read adjacent memory."""
     return np.ascontiguousarray(taps_of(lobes).transpose(2, 1, 0))
 
 
 @functools.lru_cache(maxsize=16)
 def rounded_places(lobes: int) -> tuple[int, np.float32]:
-    """The first tap whose place in the table is rounded to multiples of a number, and this number; those of the taps before
-    are rounded to multiples of half of it."""
+    """The first tap whose place in the table is rounded to multiples of a number, and this number. Places of earlier taps are
+    rounded to multiples of half of it."""
     middle = PHASES * lobes + 1
     upper = 2 ** math.floor(math.log2(2 * middle - PHASES))
     return math.ceil((upper - middle) / PHASES) + lobes, np.float32(upper * 2.0**-23)
@@ -54,7 +53,7 @@ def rounded_places(lobes: int) -> tuple[int, np.float32]:
 
 @functools.lru_cache(maxsize=16)
 def tables_of(lobes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.float32]:
-    """Taps, the slopes of the taps below and above the split with zeros for the others, and how coarsely places are rounded."""
+    """Taps, the slopes of the taps below and above the split (zeros for the others), and the rounding unit of places."""
     taps, slopes = taps_of(lobes)
     split, coarse = rounded_places(lobes)
     low, high = slopes.copy(), slopes.copy()
@@ -63,7 +62,7 @@ def tables_of(lobes: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.float3
 
 
 def resample(signal: np.ndarray, out: np.ndarray, step: float, quality: float) -> None:
-    """`out[o]` = the signal at `o * step`; float32, 1-D or `[n, channels]`. What lies outside is 0."""
+    """`out[o]` = the signal at `o * step`; float32, 1-D or `[n, channels]`. The signal is 0 beyond its ends."""
     if out.shape[0] == signal.shape[0] and step == 1.0:
         out[...] = signal
         return
@@ -79,7 +78,7 @@ def resample(signal: np.ndarray, out: np.ndarray, step: float, quality: float) -
 
 @kernel(fastmath={"reassoc", "contract", "nsz"})
 def resampled(x, out, step, taps, low_slopes, high_slopes, coarse):
-    """As `resample` does, of one channel; behind `step` comes what `tables_of` gives."""
+    """Does the same as `resample` for one channel; the arguments after `step` are the result of `tables_of`."""
     n, count = x.size, taps.shape[1]
     half, tap, below, above = coarse / np.float32(2), taps.reshape(-1), low_slopes.reshape(-1), high_slopes.reshape(-1)
     weights = empty(5 * BLOCK, np.float32)
@@ -92,7 +91,7 @@ def resampled(x, out, step, taps, low_slopes, high_slopes, coarse):
             p, r = weights[3 * BLOCK + o], weights[4 * BLOCK + o]
             total = np.float32(0)
             low, high = max(0, -first), min(count, n - first)
-            if low:  # the first tap, to which all others are added, lies nearer there, and is rounded less
+            if low:  # the first tap, to which all others are relative, is nearer there, and is rounded less
                 there = weights[o]
                 t = np.abs(np.float32(low + 1 - count // 2) - there / np.float32(PHASES))
                 if t > 0:
@@ -101,17 +100,17 @@ def resampled(x, out, step, taps, low_slopes, high_slopes, coarse):
                 p = np.rint(there * (np.float32(1) / half)) * half - np.float32(q)
                 r = np.rint(there * (np.float32(1) / coarse)) * coarse - np.float32(q)
             i, j = np.uint64(first + low), np.uint64(q * count + low)
-            # One loop for all outputs: each takes a quarter of a second to compile.
+            # One loop for all outputs, because each loop takes a quarter of a second to compile.
             for k in range(np.uint64(max(0, high - low))):
                 total += x[i + k] * (tap[j + k] + p * below[j + k] + r * above[j + k])
             out[block + o] = total
 
 
-@kernel(fastmath=False)  # else numba inherits the caller's option, and sums in another order
+@kernel(fastmath=False)  # otherwise numba inherits the caller's option, and sums in another order
 def _placed(fraction, step, coarse, weights):
-    """For each output of a block, the first of which lies at `fraction`, in the rows of `weights` `[5 * BLOCK]`: how far it is
-    after a whole sample, in phases; that sample; the phase; how far it is after that, as the table has it in its lower and in
-    its upper half. The second loop compiles to vectors: where the sums are formed it took as long as 32 taps.
+    """Fills the rows of `weights` `[5 * BLOCK]` for each output of a block whose first output is at `fraction`: its distance
+    after a sample, in phases; that sample; the phase; and the distance after that phase as rounded in the table's lower and
+    upper half. The second loop compiles to vectors: inside the loop of sums it took as long as 32 taps.
     """
     narrow_step, half = np.float32(step), coarse / np.float32(2)
     per_coarse, per_half = np.float32(1) / coarse, np.float32(1) / half
@@ -122,7 +121,7 @@ def _placed(fraction, step, coarse, weights):
         whole = np.floor(weights[o])
         there = (weights[o] - whole) * np.float32(PHASES)
         q = np.floor(there)
-        rounded = np.rint(there * per_half) * half  # `t` of the first tap, to which all others are added
+        rounded = np.rint(there * per_half) * half  # `t` of the first tap, to which all others are relative
         weights[o], weights[BLOCK + o], weights[2 * BLOCK + o] = there, whole, q
         weights[3 * BLOCK + o] = np.rint(rounded * per_half) * half - q
         weights[4 * BLOCK + o] = np.rint(rounded * per_coarse) * coarse - q

@@ -131,7 +131,7 @@ class _Cache:
         self.users: dict[tuple[Any, ...], int] = {}
 
     def get(self, place: Any, key: tuple[Any, ...], make: Callable[..., Any], limit: int | None, using: bool) -> Any:
-        if limit is None and not using:  # nothing is ever dropped, so the order of use does not matter
+        if not using and (limit is None or len(self.objects) == 1):  # the order of use does not matter
             value = self.objects.get(place)
             if value is not None:
                 return value

@@ -45,9 +45,10 @@ When it is dropped
 ------------------
 At the first call in an iteration that is not the expected one, what was made ahead for this iteration goes, and the next
 iterations expect no more than the part before that call. A call without a result that was made ahead runs: when the work
-failed (the error is then that of the loop's own call), when no thread has begun it, and in a forked child. `reader.reset()`
-drops the batches, and with them what was made of them. Loops over two readers, on two GPUs, or of more than 32 calls are not
-followed beyond what is certain; nor is an operator of the user's, which could see that it runs early, or one that writes files.
+failed (the error is then that of the loop's own call), when no thread has begun it, when only other calls were expected to
+look at the result, and in a forked child. `reader.reset()` drops the batches, and with them what was made of them. Loops over
+two readers, on two GPUs, or of more than 32 calls are not followed beyond what is certain; nor is an operator of the user's,
+which could see that it runs early, or one that writes files.
 
 What it never changes
 ---------------------
@@ -62,8 +63,9 @@ How much it holds
 Three batches (`threads.DEPTH`) that the reader has read; for these it reads a few more than it would
 (`readers/epochs/read_ahead.py`). On a GPU small batches are merged, and three merged ones are under way: at most 8 batches,
 256 samples or 0.1 s of work each (`decision.py`). The results of all together are at most 1 GiB, or `NDD_LOOKAHEAD_BYTES` of the
-environment, but for one batch, however large. Four threads serve GPUs, one the CPU. A result lives as long as the loop's handle
-of it.
+environment, but for one batch, however large. What only other calls look at, such as the decoded pictures before they are
+resized, counts while a batch is worked on, and goes when its last call has run. How large a batch is shows with the first one:
+until then one is worked on at a time. Four threads serve GPUs, one the CPU. A result lives as long as the loop's handle of it.
 
 How many cores it takes
 -----------------------

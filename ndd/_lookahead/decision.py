@@ -28,7 +28,7 @@ def look_ahead(loop: LoopRecording, batch: Store, context: EvalContext) -> None:
     # What a reader gives on a GPU has a stream of its own to be waited for.
     count = 1 if gpu is None or not batch.on_cpu else _batches_to_merge(loop)
     while loop.under_way + count <= DEPTH * count:
-        if loop.under_way and (loop.under_way + count) * loop.nbytes > most_bytes():
+        if loop.under_way and not _fit(loop, batch.loop_position, count):
             break
         batches = _coming_batches(batch.loop_position, loop, count)
         known = bool(batches) and batches[0].iteration is not None
@@ -52,6 +52,18 @@ def _batches_to_merge(loop: LoopRecording) -> int:
         return 1
     by_bytes = most_bytes() // DEPTH // loop.nbytes
     return max(1, min(_MAX_BATCHES, _MAX_SAMPLES // usual, by_bytes, int(_MAX_SECONDS / loop.seconds)))
+
+
+def _fit(loop: LoopRecording, output: ReaderOutput, count: int) -> bool:
+    """Whether there is room for `count` more batches. Those that are made hold less than those that are worked on."""
+    most, under_way = most_bytes(), loop.under_way
+    if not loop.nbytes:
+        return False  # how large a batch is shows when the first is made
+    if (under_way + count) * loop.nbytes <= most:
+        return True
+    iterations = [store.iteration for k in range(1, under_way + 1) if (store := output.peek(k)) is not None]
+    made = len([i for i in iterations if i is not None and i.finished is not None])
+    return made * loop.kept + (under_way - made + count) * loop.nbytes <= most
 
 
 def _coming_batches(output: ReaderOutput, loop: LoopRecording, count: int) -> list[Store]:

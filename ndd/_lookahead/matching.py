@@ -90,9 +90,10 @@ class _TakePrefetched:
         # Not for a call of the loop, which may do without it next time.
         if len(serving.now) < 2 or serving.now[-2].loop_position is None:
             self.loop.requested.add(self.number)
-        # Work for merged batches goes on even if the first of them is not taken. In a forked child no thread does it.
-        may_cancel = self.result.whole is not None or self.process != os.getpid()
-        if not (may_cancel and self.future.cancel()) and self.future.exception() is None:
+        if self.process != os.getpid() and not self.future.done():
+            return None  # in a forked child no thread does it
+        # Work for merged batches goes on even if the first of them is not taken.
+        if not (self.result.whole is not None and self.future.cancel()) and self.future.exception() is None:
             results = self.result.results()
             self.loop.pace.arrived()
             if results is not None and not any([store.partial for store in results]):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any
 
@@ -30,7 +30,7 @@ class PrefetchedCall:
         self.batched = call.batched
         self.n = call.n
         self.outs = call.outs
-        self.invocation = invocation
+        self.invocation: Invocation | None = invocation
         self.source = source
         self.split: list[Prefetched] = []  # for each of the batches its part
         self._handles: dict[int, Any] = {}
@@ -46,18 +46,26 @@ class PrefetchedCall:
         return handle
 
     def results(self) -> list[Store] | None:
-        """The results, made now if nobody has asked before; None if it failed."""
+        """The results; None if it failed, or if only other calls were expected to look at them."""
         invocation = self.invocation
-        if not invocation.finished:  # nothing that the loop was expected to ask for needed it
+        return None if invocation is None or invocation.error is not None else invocation.results
+
+    def finish(self) -> None:
+        """Runs it, with the calls that it needs."""
+        invocation = self.invocation
+        if invocation is not None:
             invocation.context._finish(invocation)
-        return invocation.results if invocation.error is None else None
+
+    def let_go(self) -> None:
+        """Lets go of what only other calls were expected to look at, once these have run."""
+        self.invocation = None
 
     def split_results(self, stream: Any) -> None:
         """Gives each of merged batches its part of the results."""
         source = self.source
-        if self.invocation.error is not None or isinstance(source, SingleBatch):
+        if isinstance(source, SingleBatch):
             return
-        outputs = [source.split(store, stream) for store in self.invocation.results or ()]
+        outputs = [source.split(store, stream) for store in self.results() or ()]
         for number, part in enumerate(self.split):
             if None not in outputs:
                 part.stores = [stores[number] for stores in outputs if stores is not None]
@@ -217,25 +225,55 @@ def _run(
     start = perf_counter()
     with at_pace(loop.pace.relaxed):
         for call in requested:
-            call.invocation.context._finish(call.invocation)
-    if stream is None:
-        return
-    from ndd._cuda.event import recorded
-    from ndd._cuda.scope import on_stream
-
-    stores = [store for call in calls if call is not None for store in call.invocation.results or ()]
-    if stores:
-        loop.seconds = (perf_counter() - start) / len(references)
-        loop.nbytes = sum([store.nbytes() for store in stores]) // len(references) + 1
-    if len(references) > 1:
-        with on_stream(stream, stream.device_id):
-            for call in requested:
-                call.split_results(stream)
-        stores = [store for call in requested for part in call.split for store in part.stores or ()]
-    event = recorded(stream)  # the stream itself goes on with other batches
-    for store in stores:
-        if store.stream is not None:
-            store.stream, store.ready = None, event
+            call.finish()
+    at_work = _held_bytes(calls)
+    for call in calls:
+        if call is not None and call not in requested:
+            call.let_go()
+    loop.seconds = (perf_counter() - start) / len(references)
+    kept, event = _held_bytes(requested), None
+    if stream is not None:
+        stores = [store for call in requested for store in call.results() or ()]
+        if len(references) > 1:
+            stores = _split(requested, stream)
+            at_work = max(at_work, 2 * kept)
+        event = _recorded(stores, stream)
+    if at_work:
+        loop.nbytes, loop.kept = at_work // len(references) + 1, kept // len(references)
     now = perf_counter()
     for batch in batches:
         batch.iteration.finished, batch.iteration.ready = now, event
+
+
+def _held_bytes(calls: Iterable[PrefetchedCall | None]) -> int:
+    """The bytes of the memory behind the results of these calls; on a GPU blocks as they were allocated, each once."""
+    on_gpu: dict[int, int] = {}
+    nbytes = 0
+    for store in [store for call in calls if call is not None for store in call.results() or ()]:
+        if store.on_cpu:
+            nbytes += store.nbytes()
+        for tensor in () if store.on_cpu else store.owners():
+            storage = tensor.untyped_storage()
+            on_gpu[storage.data_ptr()] = storage.nbytes()
+    return nbytes + sum(on_gpu.values())
+
+
+def _split(requested: list[PrefetchedCall], stream: Any) -> list[Store]:
+    """The results of merged batches for each of them."""
+    from ndd._cuda.scope import on_stream
+
+    with on_stream(stream, stream.device_id):
+        for call in requested:
+            call.split_results(stream)
+    return [store for call in requested for part in call.split for store in part.stores or ()]
+
+
+def _recorded(stores: list[Store], stream: Any) -> Any:
+    """An event after the work on a stream, which these results wait for: the stream itself goes on with other batches."""
+    from ndd._cuda.event import recorded
+
+    event = recorded(stream)
+    for store in stores:
+        if store.stream is not None:
+            store.stream, store.ready = None, event
+    return event

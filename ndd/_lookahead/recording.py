@@ -102,11 +102,24 @@ class LoopRecording:
         under_way: how many of the next batches are being worked on.
         kind: what the batches are that `expected` was recorded with, see `kind_of`.
         nbytes, seconds: what the work on a batch took lately; 0 as long as none was worked on.
+        kept: of these bytes those that are held until the loop takes the batch.
         gpu: the GPU of its calls.
         pace: whether the loop takes batches more slowly than they are made.
     """
 
-    __slots__ = ("calls", "expected", "gpu", "kind", "last", "nbytes", "pace", "requested", "seconds", "under_way")
+    __slots__ = (
+        "calls",
+        "expected",
+        "gpu",
+        "kept",
+        "kind",
+        "last",
+        "nbytes",
+        "pace",
+        "requested",
+        "seconds",
+        "under_way",
+    )
 
     def __init__(self) -> None:
         self.calls: list[RecordedCall] = []  # of the last iteration that is over
@@ -114,7 +127,7 @@ class LoopRecording:
         self.requested: set[int] = set()
         self.under_way = 0
         self.kind: Any = None
-        self.nbytes = 0
+        self.nbytes = self.kept = 0
         self.seconds = 0.0
         self.pace = Pace()
         self.gpu: int | None = None

@@ -14,6 +14,7 @@ from ndd._execution.errors import raise_signalled
 from ndd._operator.call_cache import CachedPlan
 from ndd._operator.naming import raise_first
 from ndd._operator.partition import (
+    Cut,
     Memory,
     Rows,
     SampleLoop,
@@ -22,6 +23,7 @@ from ndd._operator.partition import (
     array_pieces,
     bits_of,
     is_few,
+    is_much,
     lie_together,
     row_pieces,
     sample_arrays,
@@ -139,7 +141,7 @@ class _Bound:
         if joined and self._alike is None:
             self._alike = are_alike(operands, self._views, n)
         joined = joined and self._alike is True
-        key = joined, self._cut != "whole" and call.threads
+        key = joined, call.threads if self._cut != "whole" and is_much(operands) else 1
         loop = self._loops.get(key)
         if loop is None:
             fields: list[Any] = [
@@ -147,10 +149,10 @@ class _Bound:
                 for k, (store, view) in enumerate(zip(operands, self._views, strict=True))
             ]
             fields += [Rows(np.asarray(value)) if each else value for value, each in self._numbers]
-            loop = SampleLoop(self._kernel, fields, operands, n, self._work, self._samples)
+            cut = None
             if self._cut != "whole":
-                loop.cut(call.threads, joined, self._cut == "elements" and uses_nontemporal_stores(operands[-1]))
-            self._loops[key] = loop
+                cut = Cut(key[1], joined, self._cut == "elements" and uses_nontemporal_stores(operands[-1]))
+            loop = self._loops[key] = SampleLoop(self._kernel, fields, operands, n, self._work, self._samples, cut)
         loop.run(call, operands)
 
     def _one_by_one(self, call: Call, operands: list[Any], n: int) -> None:

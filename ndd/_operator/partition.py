@@ -222,6 +222,16 @@ class _Place(NamedTuple):
     offsets: np.ndarray | None
 
 
+class Cut(NamedTuple):
+    """How samples may be cut into pieces for several threads."""
+
+    threads: int
+    joined: bool
+    """The samples follow each other in memory and count as one."""
+    bypass: bool
+    """Stores to 1-D results bypass the cache."""
+
+
 class SampleLoop:
     """A compiled kernel over the samples of a batch, or over pieces of them: everything but the addresses, which differ from
     call to call.
@@ -233,12 +243,20 @@ class SampleLoop:
         n: the number of samples.
         work: about how many bytes each sample is worth, or every sample; default: the bytes of the arrays.
         order: the numbers of the samples that are worked on; default: all, the largest first.
+        cut: how the work is divided along the first axis of the views, which is equally long in all of them.
     """
 
     __slots__ = ("_order", "_places", "fields", "kernel", "loop", "n", "nbytes", "of")
 
     def __init__(
-        self, kernel: Kernel, fields: list[Any], stores: list[Any], n: int, work: Any = None, order: Any = None
+        self,
+        kernel: Kernel,
+        fields: list[Any],
+        stores: list[Any],
+        n: int,
+        work: Any = None,
+        order: Any = None,
+        cut: Cut | None = None,
     ):
         self.kernel, self.n, self.of = kernel, n, None
         self.loop = loop_over_samples(kernel)
@@ -258,47 +276,54 @@ class SampleLoop:
             self.nbytes = sum([store.nbytes() for store in used])
         else:
             self.nbytes = int(work.sum() if work.__class__ is np.ndarray else work)
-        if order is None:  # the order matters only to several threads
+        if cut is not None:
+            order = self._cut(cut)
+        elif order is None:  # the order matters only to several threads
             order = np.arange(n) if self.nbytes < _ALONE else _largest_first(n, used, work)
         self._order = order
 
-    def cut(self, threads: int, joined: bool, bypass: bool) -> SampleLoop:
-        """Divides the work along the first axis of the views, which is equally long in all of them. `joined`: the samples follow
-        each other in memory and count as one. `bypass`: stores to 1-D results bypass the cache."""
-        counts = self._places[-1].extents[:, 0]
-        rows = [volumes(place.extents[:, 1:]) for place in self._places]
-        if any([not np.array_equal(place.extents[:, 0], counts) for place in self._places]):
+    def _cut(self, cut: Cut) -> np.ndarray:
+        """Divides the work; returns the order of the pieces. Most batches have shapes of their own, so this runs at each call."""
+        extents = [place.extents for place in self._places]
+        counts = extents[-1][:, 0]
+        if not all([(other[:, 0] == counts).all() for other in extents[:-1]]):
             raise ValueError(
                 f"{self.kernel.function.__name__}: the axis that may be cut is not equally long in all views"
             )
-        of = np.zeros(1, np.int64) if joined else np.arange(self.n)
-        if joined:
-            counts, rows = np.array([counts.sum()]), [r[:1] for r in rows]
+        flat = all([other.shape[1] == 1 for other in extents])
+        rows = [] if flat else [volumes(other[:, 1:]) for other in extents]
         # A reduction writes little for what it reads: the largest view tells the work.
-        width = max([int(r.max(initial=1)) for r in rows])
-        total = counts.sum() if width == 1 else max([p.extents.prod(axis=1).sum() for p in self._places])
-        threads = threads if total > _MOST else 1
-        length = max(min(max(int(total) // (_EACH * threads), _ELEMENTS), _MOST) // max(width, 1), 1)
-        begin = np.zeros(len(counts), np.int64)
-        if len(counts) and counts.max() > length:
+        work = np.maximum.reduce(rows) if rows else None
+        width = 1 if work is None else int(work.max(initial=1))
+        total = int((counts if work is None else counts * work).sum())
+        threads = cut.threads if total > _MOST else 1
+        length = max(min(max(total // (_EACH * threads), _ELEMENTS), _MOST) // max(width, 1), 1)
+        of = None
+        if cut.joined:
+            count = int(counts.sum())
+            begin = np.arange(0, max(count, 1), length)
+            of, lengths = np.zeros(len(begin), np.int64), np.minimum(count - begin, length)
+        elif len(counts) and counts.max() > length:
             parts = -(-counts // length)
-            piece = np.repeat(np.arange(len(counts)), parts)
-            begin = (np.arange(len(piece)) - np.repeat(np.cumsum(parts) - parts, parts)) * length
-            of, counts, rows = of[piece], np.minimum(counts[piece] - begin, length), [r[piece] for r in rows]
-        places: list[_Place] = []
-        for place, width in zip(self._places, rows, strict=True):
-            extents = place.extents[of].copy()
-            extents[:, 0] = counts
-            places.append(place._replace(extents=extents, offsets=begin * width * place.like.dtype.itemsize))
-        # A long piece that is begun last leaves the other threads idle: the largest come first.
-        self._order = np.argsort(-counts * np.maximum.reduce(rows), kind="stable")
-        self.of, self._places = of, places
-        self.fields = [f if f is None or isinstance(f, tuple) else f[of] for f in self.fields]
-        operands = len(places) - 1
-        if operands in (1, 2) and all([place.like.ndim == 1 for place in places]):
+            of = np.repeat(np.arange(len(counts)), parts)
+            begin = (np.arange(len(of)) - np.repeat(np.cumsum(parts) - parts, parts)) * length
+            lengths = np.minimum(counts[of] - begin, length)
+        if of is not None:
+            for k, place in enumerate(self._places):
+                pieces = lengths[:, None] if flat else extents[k][of]
+                pieces[:, 0] = lengths
+                step = begin * place.like.dtype.itemsize
+                self._places[k] = place._replace(extents=pieces, offsets=step if flat else step * rows[k][of])
+            self.of, counts, work = of, lengths, work if work is None else work[of]
+            self.fields = [f if isinstance(f, tuple) else f[of] for f in self.fields]
+        operands = len(extents) - 1
+        if operands in (1, 2) and flat:
             self.loop = loop_over_samples(by_blocks(self.kernel, operands))
-            self.fields.insert(operands + 1, (bypass,))
-        return self
+            self.fields.insert(operands + 1, (cut.bypass,))
+        if cut.joined:
+            return np.arange(len(counts))
+        # A long piece that is begun last leaves the other threads idle: the largest come first.
+        return np.argsort(-counts if work is None else -counts * work, kind="stable")
 
     def run(self, call: Call, stores: list[Any], held: Any = None) -> None:
         """Does all of it."""
@@ -368,6 +393,11 @@ def each_sample(
 def is_few(out: Store) -> bool:
     """Whether the elements of a result are too few for a compiled kernel that cuts it."""
     return out.element_count() < _FEWEST
+
+
+def is_much(operands: list[Any]) -> bool:
+    """Whether the number of threads decides how a batch is cut. Asking for it takes 5 us."""
+    return any([store is not None and store.element_count() > _MOST for store in operands])
 
 
 def uses_nontemporal_stores(out: Store) -> bool:

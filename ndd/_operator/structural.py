@@ -29,6 +29,7 @@ def _scheduled(
     at_once: bool,
 ) -> Any:
     """A handle of the result of `work` on `inputs`, run when the mode says so."""
+    work.handles = inputs  # type: ignore[attr-defined]  # for a profile, as those of a `Call`
     invocation = schedule(name, work, tuple(inputs), at_once=at_once)
     return kind._of_pending(invocation, 0, spec, n)
 

@@ -9,8 +9,8 @@
 Modules, functions and arguments are those of `nvidia.dali.auto_aug`, and code for it runs with the import changed, in
 pipeline mode. In a loop the functions take batches; `rng=` takes a generator. `enable_conditionals` is not needed.
 
-`augmentations` has the augmentations, `augmentation` makes one of a function, `Policy` a policy of AutoAugment, `select`
-calls a function for each sample by an index. `ndd.auto_aug.core` is DALI's name for where these four are.
+`augmentations` has the augmentations, `augmentation` turns a function into one, `Policy` is a policy of AutoAugment, and
+`select` calls a function for each sample by an index. `ndd.auto_aug.core` is DALI's name for the module of these four.
 """
 
 import sys

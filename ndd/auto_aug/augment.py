@@ -1,7 +1,7 @@
-"""One step of augmentation: each sample by a kind of its own, with numbers of its own, in one operator.
+"""One step of augmentation: one operator applies a kind to each sample, with numbers for each sample.
 
-So a step of a policy is a few launches on a GPU and one call of an operator, however many kinds were drawn. What bytes
-become byte by byte is a table for each channel; what moves pixels is an affine map.
+So a step of a policy is a few launches on a GPU and one call of an operator, however many kinds were drawn. Changes of single
+bytes are a table for each channel; movements of pixels are affine maps.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ndd.ops.image.warping import LINEAR, NEAREST, centred_maps, check_interpola
 from ndd.types import DALIInterpType
 
 NUMBERS = 12
-"""How many numbers a sample has; those that its kind does not use say nothing."""
+"""The number of numbers of a sample; those that its kind does not use are ignored."""
 
 # Kinds, and their numbers.
 SAME = 0
@@ -34,18 +34,18 @@ STRETCHED = 4  # the darkest value of each channel becomes 0 and the brightest 2
 EQUALIZED = 5  # as `ndd.equalize`
 MIXED = 6  # a matrix 3 x 3 of the channels
 FILTERED = 7  # weights 3 x 3
-WARPED = 8  # a matrix 2 x 3: where a point of the output comes from
-MOVED = 9  # the way the image is moved, in parts of the width and of the height of `shape`
+WARPED = 8  # a matrix 2 x 3 from points of the output to points of the input
+MOVED = 9  # the shift of the image, in fractions of the width and the height of `shape`
 TURNED = 10  # an angle in degrees, as `ndd.rotate`
-# As torchvision has them. A factor stands beside 1 less the factor.
+# As in torchvision. A factor is followed by 1 minus the factor.
 BRIGHTENED = 11  # a factor of every value, rounded down
 LEVELLED = 12  # a factor of the distance from the mean grey of the image, as `ndd.color_jitter`
 SATURATED = 13  # a factor of the distance from the grey of the pixel, as `ndd.color_jitter`
 SPREAD = 14  # as STRETCHED, rounded down
 FLATTENED = 15  # as `ndd.equalize` by the rule "pillow"
-SHARPENED = 16  # a factor of the distance from the mean of 3 x 3 pixels in which the middle one counts five times
-CENTRED = 17  # a matrix 2 x 3 about the middle, as `ndd.warp_affine` by the rule "torchvision"
-# What a row is moved by for each row below the corner of the image: a number, and what float32 leaves of it.
+SHARPENED = 16  # a factor of the distance from the mean of 3 x 3 pixels in which the centre counts five times
+CENTRED = 17  # a matrix 2 x 3 about the centre, as `ndd.warp_affine` by the rule "torchvision"
+# The shift of a row for each row below the corner of the image: a number, and its float32 rounding error.
 SHEARED_X = 18
 SHEARED_Y = 19  # the same of columns
 
@@ -58,7 +58,7 @@ _KINDS |= {"FLATTENED": FLATTENED, "SHARPENED": SHARPENED}
 _COLORS = {MIXED: "of 3 channels (RGB)", CONTRAST: "of 3 channels (RGB) or of one"}
 _COLORS |= dict.fromkeys((BRIGHTENED, LEVELLED, SATURATED, SPREAD, SHARPENED), "of 3 channels (RGB) or of one")
 _STEPS = {BRIGHTENED: BRIGHTNESS, LEVELLED: CONTRAST_STEP, SATURATED: SATURATION}
-_COUNTED = (CONTRAST, STRETCHED, EQUALIZED, SPREAD, FLATTENED)  # kinds that need the counts of values
+_COUNTED = (CONTRAST, STRETCHED, EQUALIZED, SPREAD, FLATTENED)  # kinds that need histograms
 _LOOKED_UP = (*_COUNTED, TONES, SCALED, BRIGHTENED, LEVELLED)  # kinds that are tables
 
 
@@ -74,7 +74,8 @@ def augment(
     rotate_keep_size: bool = True,
     shape: PerSample[list[float]] = None,
 ):
-    """Each sample by its kind, see above. `shape` is (H, W, ...), for `MOVED`. Without `fill_value` the border is repeated."""
+    """Augments each sample by its kind, see above. `shape` is (H, W, ...), for `MOVED`. Without `fill_value` the border is
+    repeated."""
     check_interpolation(interp_type)
     return like(data)
 
@@ -108,7 +109,7 @@ def _(data, *, kind, numbers, fill_value, interp_type, rotate_keep_size, shape):
 
 
 def _center(kinds: np.ndarray, rows: np.ndarray, extents: np.ndarray, interp_type: DALIInterpType) -> None:
-    """Makes of what is sheared and of matrices about the middle the numbers that kernels take, see `centred_maps`."""
+    """Converts shears and matrices about the centre to the numbers of the kernels, see `centred_maps`."""
     for kind, across in ((SHEARED_X, True), (SHEARED_Y, False)):
         sheared = np.flatnonzero(kinds == kind)
         slope = rows[sheared, :2].astype(np.float64).sum(axis=1)
@@ -168,12 +169,12 @@ def _(image, out, kind, numbers, nearest, border, fill, stored):
             scale_contrast(x, y, runs, tables, _GREY, numbers[0])
 
 
-_MIDDLE = np.array([0, 1, 1])  # of a filter
+_MIDDLE = np.array([0, 1, 1])  # the centre of a filter
 
 
 @augment.cuda("augment.cu")
 def _(launch, data, out, *, kind, fill, stored, nearest):
-    """Counts and tables for those that need them, then all samples."""
+    """Computes histograms and tables for the samples that need them, then all samples."""
     channels, sizes = data.shapes[:, 2], data.shapes[:, 0] * data.shapes[:, 1]
     counted, levelled = np.isin(kind, _COUNTED), kind == LEVELLED
     entries = np.where(np.isin(kind, _LOOKED_UP), channels * 256, 0)
@@ -182,7 +183,7 @@ def _(launch, data, out, *, kind, fill, stored, nearest):
         "planes": np.ones_like(channels), "channels": channels,
         "tables": launch.scratch(entries, np.uint8),
     }  # fmt: skip
-    fields["counts"] = fields["sums"] = fields["tables"]  # nobody reads what is not made below
+    fields["counts"] = fields["sums"] = fields["tables"]  # placeholders, which are not read
     macros = {"COUNT": _PACK, "EACH": COUNTED_BY_A_THREAD, **_KINDS}
     shared = {"fill": stored.astype(np.float32) if nearest else fill, "fills": 1, "planar": 0}
     if counted.any():

@@ -1,13 +1,12 @@
 """The augmentations of AutoAugment, RandAugment and TrivialAugment.
 
-Each is called with samples and a magnitude bin, `rotate(images, magnitude_bin=5, num_magnitude_bins=31)`, and is
-`op(images, parameter)` of the parameter that the bin stands for; see `ndd.auto_aug.augmentation`. Others are made of them by
-`shear_x.augmentation(mag_range=(0, 0.5))`. Samples are uint8 images HWC or videos FHWC, in RGB, on the CPU or a GPU, in a
-loop or in pipeline mode.
+Each is called with samples and a magnitude bin, `rotate(images, magnitude_bin=5, num_magnitude_bins=31)`, and calls `op(images,
+parameter)` with the parameter of the bin; see `ndd.auto_aug.augmentation`. `shear_x.augmentation(mag_range=(0, 0.5))` makes a
+variant. Samples are uint8 images HWC or videos FHWC, in RGB, on the CPU or a GPU, in a loop or in pipeline mode.
 
-`sharpness` and `contrast` follow Pillow, but for the border of one pixel of `sharpness`; `equalize` follows OpenCV. See
-`ndd.equalize`, `ndd.saturation` (`color`), `ndd.brightness`, `ndd.warp_affine`, `ndd.rotate` and `ndd.filter` (`sharpness`)
-for what these compute: `augment.py` computes it for samples that get different ones.
+`sharpness` and `contrast` follow Pillow, except for the border of one pixel of `sharpness`; `equalize` follows OpenCV. The
+formulas are those of `ndd.equalize`, `ndd.saturation` (`color`), `ndd.brightness`, `ndd.warp_affine`, `ndd.rotate` and
+`ndd.filter` (`sharpness`); `augment.py` computes them for samples with different augmentations.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from ndd.ops.color.linear_color import color_matrix
 from ndd.ops.image.warping import affine_inverse
 
 _INVERTED = 255
-_HALF = 128  # solarize_add: what is darker becomes lighter
+_HALF = 128  # solarize_add: darker values become lighter
 
 
 def warp_x_param(magnitude):
@@ -38,12 +37,12 @@ def warp_y_param(magnitude):
 
 
 def shift_enhance_range(magnitude):
-    """1 + magnitude: the factor that leaves brightness, contrast and colour as they are is 1."""
+    """1 + magnitude: a factor of 1 does not change brightness, contrast and colour."""
     return 1 + magnitude
 
 
 def sharpness_kernel(magnitude):
-    """A filter 3 x 3: of -1 a blur, of 0 nothing, of 1 as much sharper as the blur is softer."""
+    """A filter 3 x 3: -1 is a blur, 0 changes nothing, and 1 sharpens as much as the blur softens."""
     blur = np.array([[1, 1, 1], [1, 5, 1], [1, 1, 1]], np.float32) / 13
     same = np.zeros((3, 3), np.float32)
     same[1, 1] = 1
@@ -51,13 +50,13 @@ def sharpness_kernel(magnitude):
 
 
 def sharpness_kernel_shifted(magnitude):
-    """`sharpness_kernel` of magnitudes around 1."""
+    """`sharpness_kernel` for magnitudes around 1."""
     return sharpness_kernel(magnitude - 1)
 
 
 def poster_mask_uint8(magnitude):
     """A mask of the highest `magnitude` bits of a byte: 1 to 8 of them, whatever the magnitude."""
-    bits = int(np.clip(np.round(magnitude), 1, 8))  # as in RandAugment (arXiv:1909.13719) no image goes black
+    bits = int(np.clip(np.round(magnitude), 1, 8))  # as in RandAugment (arXiv:1909.13719) no image becomes black
     return np.array(255 << (8 - bits) & 255, np.uint8)
 
 
@@ -68,7 +67,7 @@ def solarize_add_shift(shift):
     return np.uint8(shift)
 
 
-# ---- parameters as the numbers of a kind, see augment.py: from [R, ...] to [R, up to 9]
+# ---- parameters to the numbers of a kind, see augment.py: from [R, ...] to [R, up to 9]
 
 
 def _factors(parameters):
@@ -146,85 +145,85 @@ def _of_shape(parameters, *shape):
 @augmentation(mag_range=(0, 0.3), randomly_negate=True, mag_to_param=warp_x_param)
 @of_kind(augment.WARPED, _shears)
 def shear_x(data, shear, fill_value=128, interp_type=None):
-    """Each row is moved by `shear[0]` of its distance from the top."""
+    """Shifts each row by `shear[0]` times its distance from the top."""
 
 
 @augmentation(mag_range=(0, 0.3), randomly_negate=True, mag_to_param=warp_y_param)
 @of_kind(augment.WARPED, _shears)
 def shear_y(data, shear, fill_value=128, interp_type=None):
-    """Each column is moved by `shear[1]` of its distance from the left."""
+    """Shifts each column by `shear[1]` times its distance from the left."""
 
 
 @augmentation(mag_range=(0.0, 1.0), randomly_negate=True, mag_to_param=warp_x_param)
 @of_kind(augment.MOVED, _parts)
 def translate_x(data, rel_offset, shape, fill_value=128, interp_type=None):
-    """Moved by a part of the width: `shape` is (H, W, ...) of each sample, or of all."""
+    """Shifts by a fraction of the width: `shape` is (H, W, ...) of each sample, or of all."""
 
 
 @augmentation(mag_range=(0, 250), randomly_negate=True, mag_to_param=warp_x_param, name="translate_x")
 @of_kind(augment.WARPED, _moves)
 def translate_x_no_shape(data, offset, fill_value=128, interp_type=None):
-    """Moved by pixels, along x."""
+    """Shifts by pixels along x."""
 
 
 @augmentation(mag_range=(0.0, 1.0), randomly_negate=True, mag_to_param=warp_y_param)
 @of_kind(augment.MOVED, _parts)
 def translate_y(data, rel_offset, shape, fill_value=128, interp_type=None):
-    """Moved by a part of the height: `shape` is (H, W, ...) of each sample, or of all."""
+    """Shifts by a fraction of the height: `shape` is (H, W, ...) of each sample, or of all."""
 
 
 @augmentation(mag_range=(0, 250), randomly_negate=True, mag_to_param=warp_y_param, name="translate_y")
 @of_kind(augment.WARPED, _moves)
 def translate_y_no_shape(data, offset, fill_value=128, interp_type=None):
-    """Moved by pixels, along y."""
+    """Shifts by pixels along y."""
 
 
 @augmentation(mag_range=(0, 30), randomly_negate=True)
 @of_kind(augment.TURNED, _angles)
 def rotate(data, angle, fill_value=128, interp_type=None, rotate_keep_size=True):
-    """Turned about the middle by degrees, counter-clockwise."""
+    """Rotates about the centre by degrees, counter-clockwise."""
 
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
 @of_kind(augment.SCALED, _factors)
 def brightness(data, parameter):
-    """Every value times a factor."""
+    """Multiplies every value by a factor."""
 
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
 @of_kind(augment.CONTRAST, _factors)
 def contrast(data, parameter):
-    """Distances from the mean grey of the image (.299 R + .587 G + .114 B) times a factor."""
+    """Multiplies distances from the mean grey of the image (.299 R + .587 G + .114 B) by a factor."""
 
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=shift_enhance_range)
 @of_kind(augment.MIXED, _saturations)
 def color(data, parameter):
-    """The saturation times a factor."""
+    """Multiplies the saturation by a factor."""
 
 
 @augmentation(mag_range=(0, 0.9), randomly_negate=True, mag_to_param=sharpness_kernel, param_device="auto")
 @of_kind(augment.FILTERED, _weights)
 def sharpness(data, kernel):
-    """Filtered with a kernel of 3 x 3 weights."""
+    """Filters with a kernel of 3 x 3 weights."""
 
 
 @augmentation(mag_range=(0, 4), mag_to_param=poster_mask_uint8)
 @of_kind(augment.TONES, _masks)
 def posterize(data, mask):
-    """The bits of a mask."""
+    """Keeps the bits of a mask."""
 
 
 @augmentation(mag_range=(256, 0))
 @of_kind(augment.TONES, _thresholds)
 def solarize(data, threshold):
-    """Bytes from a threshold on are inverted."""
+    """Inverts bytes from a threshold on."""
 
 
 @augmentation(mag_range=(0, 110), mag_to_param=solarize_add_shift)
 @of_kind(augment.TONES, _shifts)
 def solarize_add(data, shift):
-    """A number is added to bytes below 128."""
+    """Adds a number to bytes below 128."""
 
 
 @augmentation
@@ -236,7 +235,7 @@ def invert(data, _):
 @augmentation
 @of_kind(augment.EQUALIZED, _nothing)
 def equalize(data, _):
-    """Histogram equalization of each channel."""
+    """Equalizes the histogram of each channel."""
 
 
 @augmentation
@@ -247,7 +246,7 @@ def auto_contrast(data, _):
 
 @augmentation
 def identity(data, _):
-    """The samples as they are, of any type."""
+    """Returns the samples unchanged, of any type."""
     return data
 
 
@@ -257,7 +256,8 @@ identity.op.of_kind = augment.SAME, _nothing
 def translations(
     use_shape: bool, default_abs: float, default_rel: float, max_abs: Any = None, max_rel: Any = None
 ) -> list[Augmentation]:
-    """`translate_x` and `translate_y` up to pixels, or with `use_shape` up to a part of the image; as numbers or (y, x)."""
+    """`translate_x` and `translate_y` up to a number of pixels, or with `use_shape` up to a fraction of the image; as numbers
+    or (y, x)."""
     if not isinstance(use_shape, bool):
         raise TypeError(f"`use_shape` is to be True or False, got {use_shape!r}")
     if use_shape and max_abs is not None:
@@ -270,7 +270,7 @@ def translations(
     return list(_translations(use_shape, height, width))
 
 
-@functools.lru_cache(64)  # an augmentation keeps the parameters of its bins
+@functools.lru_cache(64)  # an augmentation caches the parameters of its bins
 def _translations(use_shape: bool, height: float, width: float) -> tuple[Augmentation, Augmentation]:
     x, y = (translate_x, translate_y) if use_shape else (translate_x_no_shape, translate_y_no_shape)
     return x.augmentation((0, width), True), y.augmentation((0, height), True)

@@ -1,4 +1,4 @@
-"""AutoAugment (arXiv:1805.09501): each sample gets one of the sequences of augmentations of a learned policy."""
+"""AutoAugment (arXiv:1805.09501): each sample gets a sequence of augmentations from a learned policy."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STEPS = {
     "auto_contrast": a.auto_contrast,
 }
 
-# A sequence a line: augmentation, probability, magnitude bin (- for those without).
+# One sequence per line: augmentation, probability, magnitude bin (-: none).
 _IMAGE_NET = """
 equalize 0.8 -, shear_y 0.8 4
 color 0.4 9, equalize 0.6 -
@@ -153,20 +153,22 @@ def auto_augment(
     *,
     rng: Any = None,
 ) -> Any:
-    """AutoAugment: for each sample one of the 25 sequences of a policy, whose one or two steps are applied or not.
+    """AutoAugment: draws for each sample one of the 25 sequences of a policy, and whether to apply each of its one or two
+    steps.
 
     Args:
         data: a batch of uint8 RGB images HWC or videos FHWC (a video gets one decision), or one; without a layout HWC or
             FHWC by rank. In pipeline mode a DataNode.
-        policy_name: "image_net", "reduced_image_net", "svhn" or "reduced_cifar10": what it was learned on.
-        shape: (H, W) of all images, or a batch of the shapes (H, W, ...): translations are then a part of the image.
-        fill_value: what comes in from outside when an image is sheared, moved or turned. None repeats the border.
-        interp_type: INTERP_LINEAR (default) or INTERP_NN, of these.
-        max_translate_abs: without `shape`: the most that images are moved, in pixels, or (vertically, horizontally).
+        policy_name: the data set of the policy: "image_net", "reduced_image_net", "svhn" or "reduced_cifar10".
+        shape: (H, W) of all images, or a batch of the shapes (H, W, ...): translations are then a fraction of the image.
+        fill_value: the value outside when an image is sheared, shifted or rotated. None repeats the border.
+        interp_type: INTERP_LINEAR (default) or INTERP_NN, for these.
+        max_translate_abs: without `shape`: the largest shift in pixels, or (vertical, horizontal).
             Default: 250.
-        max_translate_rel: with `shape`: the same as a part of the image. Default: 1.
-        seed: of the draws. In a loop every call with the same seed decides the same; a pipeline goes on from run to run.
-        rng: an `ndd.random.RNG` to draw from, in a loop; default: the thread's. A call moves it on by seven words.
+        max_translate_rel: with `shape`: the largest shift as a fraction of the image. Default: 1.
+        seed: the seed of the draws. In a loop every call with the same seed draws the same; a pipeline continues from run to
+            run.
+        rng: an `ndd.random.RNG` to draw from, in a loop; default: the thread's. A call advances it by seven words.
 
     "reduced_image_net" has no translations: `shape` and `max_translate_...` are errors there.
 
@@ -226,10 +228,10 @@ def apply_auto_augment(policy: Policy, data: Any, seed: int | None = None, *, rn
     """AutoAugment with a policy of your own.
 
     Args:
-        policy: one of its sub-policies is drawn for each sample, all equally likely; each of its steps is applied with the
-            probability that it has.
-        data, seed, rng: as of `auto_augment`.
-        kwargs: given to the augmentations that take them by name; batches among them are divided as the samples are.
+        policy: one of its sub-policies is drawn for each sample, with equal probabilities; each step is applied with its own
+            probability.
+        data, seed, rng: as for `auto_augment`.
+        kwargs: passed by name to the augmentations that take them; batches among them are divided like the samples.
 
     Raises ValueError for a policy without sub-policies, TypeError for an argument that no augmentation takes.
 
@@ -246,7 +248,7 @@ def apply_auto_augment(policy: Policy, data: Any, seed: int | None = None, *, rn
     augmentations = [a.identity, *policy.augmentations.values()]
     forbid_unused(augmentations, kwargs, which)
     count = max(map(len, policy.sub_policies))
-    index = np.zeros((len(policy.sub_policies), count), np.int32)  # of an augmentation, for each sub-policy and step
+    index = np.zeros((len(policy.sub_policies), count), np.int32)  # the augmentation of each sub-policy and step
     bins = np.zeros(index.shape, np.int32)
     probability = np.zeros(index.shape)
     for i, sub_policy in enumerate(policy.sub_policies):
@@ -274,8 +276,8 @@ def get_image_net_policy(
     """The policy learned on ImageNet.
 
     Args:
-        use_shape: translations are a part of the image, whose `shape` the augmentations then need.
-        max_translate_abs, max_translate_rel: as of `auto_augment`.
+        use_shape: translations are a fraction of the image, whose `shape` the augmentations then need.
+        max_translate_abs, max_translate_rel: as for `auto_augment`.
 
     >>> from ndd.auto_aug import auto_augment
     >>> [(x.name, p, bin) for x, p, bin in auto_augment.get_image_net_policy().sub_policies[0]]
@@ -287,7 +289,7 @@ def get_image_net_policy(
 def get_reduced_cifar10_policy(
     use_shape: bool = False, max_translate_abs: Any = None, max_translate_rel: Any = None
 ) -> Policy:
-    """The policy learned on a part of CIFAR-10; arguments as of `get_image_net_policy`.
+    """The policy learned on a part of CIFAR-10.
 
     Args:
         use_shape, max_translate_abs, max_translate_rel: as for `get_image_net_policy`.
@@ -300,7 +302,7 @@ def get_reduced_cifar10_policy(
 
 
 def get_svhn_policy(use_shape: bool = False, max_translate_abs: Any = None, max_translate_rel: Any = None) -> Policy:
-    """The policy learned on SVHN, pictures of house numbers; arguments as of `get_image_net_policy`.
+    """The policy learned on SVHN, pictures of house numbers.
 
     Args:
         use_shape, max_translate_abs, max_translate_rel: as for `get_image_net_policy`.

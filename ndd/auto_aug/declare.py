@@ -15,7 +15,7 @@ from ndd.auto_aug.signed import SignedMagnitudeBin, signed_bin
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-_AS_GIVEN: Any = object()  # an argument of `Augmentation.augmentation` that stays as it was
+_AS_GIVEN: Any = object()  # an argument of `Augmentation.augmentation` that does not change
 _NARROW = {np.dtype(np.float64): np.float32, np.dtype(np.int64): np.int32}  # constants have 32 bits, as in DALI
 
 
@@ -32,13 +32,13 @@ class MissingArgument(TypeError):
 
 
 class Augmentation:
-    """A transformation of batches whose strength is a magnitude bin: what `@augmentation` makes.
+    """A transformation of batches whose strength is a magnitude bin: the result of `@augmentation`.
 
-    Called as `shear_x(images, magnitude_bin=5, num_magnitude_bins=31)` it is `op(images, parameter)` with the parameter
-    that the bin stands for, see `augmentation`.
+    `shear_x(images, magnitude_bin=5, num_magnitude_bins=31)` calls `op(images, parameter)` with the parameter of the bin, see
+    `augmentation`.
 
     Args:
-        op: takes samples and a parameter, gives as many samples.
+        op: takes samples and a parameter, returns as many samples.
         mag_range, randomly_negate, mag_to_param, param_device, name: as for `augmentation`.
 
     Raises TypeError for a function that does not take two positional arguments.
@@ -93,8 +93,8 @@ class Augmentation:
             data: a batch of samples, or one; in pipeline mode a DataNode.
             magnitude_bin: an integer, a batch of integers, or a `signed_bin`. With `randomly_negate` and without a sign
                 the signs are drawn here, with a warning.
-            num_magnitude_bins: how many bins there are.
-            kwargs: further arguments; those that `op` does not take are left out.
+            num_magnitude_bins: the number of bins.
+            kwargs: further arguments; those that `op` does not take are ignored.
 
         Raises `MissingArgument`, a TypeError, without an argument that `op` needs, ValueError without a bin or with
         one out of range.
@@ -114,7 +114,7 @@ class Augmentation:
         name: Any = _AS_GIVEN,
         augmentation_cls: type[Augmentation] | None = None,
     ) -> Augmentation:
-        """An augmentation of the same function, with what is given here in place of its own.
+        """An augmentation of the same function with some settings replaced.
 
         Args:
             mag_range, randomly_negate, mag_to_param, param_device, name, augmentation_cls: as for
@@ -151,7 +151,7 @@ class Augmentation:
                 magnitude_bin = self._with_sign(data, magnitude_bin)
             else:
                 return self._looked_up(table, data, magnitude_bin)
-        # Other augmentations of a suite may need the sign: one that does not takes the bin alone.
+        # Other augmentations of a suite may need the sign; one that does not uses only the bin.
         index = magnitude_bin.signed_magnitude_idx if self.randomly_negate else magnitude_bin.bin
         return self._looked_up(table, data, index)
 
@@ -166,7 +166,7 @@ class Augmentation:
 
     def _looked_up(self, table: np.ndarray, data: Any, index: Any) -> Any:
         device = self.param_device
-        each = is_node(data)  # the functions of a pipeline take batches only
+        each = is_node(data)  # the functions of a pipeline take only batches
 
         def look_up(data: Any, index: Any) -> Any:
             rows = np.asarray(index) if isinstance(index, int) else numbers_of(index)
@@ -188,16 +188,15 @@ class Augmentation:
         return on_batches(look_up)(data, index)
 
     def _parameter_table(self, bins: int) -> np.ndarray:
-        """The parameters of all bins [R, ...]: R is `bins`, or twice as many where magnitudes are negated, or 1 where there
-        are none.
+        """The parameters of all bins [R, ...]: R is `bins`, or twice as many if magnitudes are negated, or 1 if there are none.
 
         Args:
-            bins: how many magnitudes there are.
+            bins: the number of magnitudes.
         """
         return np.zeros((1, 0), np.float32) if self.mag_range is None else self._table(bins)
 
     def _table(self, bins: int | None) -> np.ndarray:
-        """The parameters of all bins; where magnitudes are negated, of bin 0 as it is, negated, of bin 1, ..."""
+        """The parameters of all bins; if magnitudes are negated, in the order bin 0, bin 0 negated, bin 1, ..."""
         if bins not in self._tables:
             magnitudes = self._magnitudes(bins)
             if self.randomly_negate:
@@ -254,24 +253,24 @@ def augmentation(
     name: str | None = None,
     augmentation_cls: type[Augmentation] | None = None,
 ) -> Any:
-    """Makes an augmentation of a function of samples and a parameter: `@augmentation` or `@augmentation(mag_range=...)`.
+    """Turns a function of samples and a parameter into an augmentation: `@augmentation` or `@augmentation(mag_range=...)`.
 
-    The function gets a batch (for one sample a Tensor; in pipeline mode a DataNode), the parameter of each sample as a
-    batch, and by name what it asks for of the arguments of `apply_rand_augment` and its like; it returns as many samples.
-    In a loop it is written with the operators of `ndd`, in pipeline mode with those of `fn`.
+    The function gets a batch (for one sample a Tensor; in pipeline mode a DataNode), the parameter of each sample as a batch,
+    and by name those arguments of `apply_rand_augment` and similar functions that it declares; it returns as many samples. In a
+    loop it is written with the operators of `ndd`, in pipeline mode with those of `fn`.
 
     Args:
         mag_range: (low, high): the magnitude of bin b of B is `linspace(low, high, B)[b]`; or an array of all
             magnitudes. Without it the parameter is None.
         randomly_negate: negate the magnitude of a sample with probability 1/2.
-        mag_to_param: gives the parameter of a magnitude: numbers or an array, of one type and shape for all magnitudes. It
-            is asked once for every magnitude. Default: the magnitude itself.
-        param_device: where the parameters are: "cpu" (default), "gpu", or "auto" for the device of the samples.
-        name: default: that of the function.
+        mag_to_param: returns the parameter of a magnitude: numbers or an array, of one type and shape for all magnitudes. It is
+            called once for every magnitude. Default: the magnitude itself.
+        param_device: the device of the parameters: "cpu" (default), "gpu", or "auto" for the device of the samples.
+        name: default: the name of the function.
         augmentation_cls: in place of `Augmentation`.
         function: the function that is decorated; without it the result is the decorator.
 
-    Raises TypeError for what cannot be called, what is an augmentation already, and functions of fewer than two arguments.
+    Raises TypeError for objects that cannot be called, augmentations, and functions of fewer than two arguments.
 
     >>> import ndd
     >>> @ndd.auto_aug.augmentation(mag_range=(0, 10))

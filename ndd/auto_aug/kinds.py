@@ -1,4 +1,4 @@
-"""Augmentations that are a kind of `augment`: called alone, or all those of a suite together."""
+"""Augmentations that are a kind of `augment`: called separately, or all those of a suite together."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from ndd.auto_aug.nodes import batch_of, is_node, on_batches, value_of
 from ndd.auto_aug.signed import SignedMagnitudeBin
 
 _FOR_ALL = ("fill_value", "interp_type", "rotate_keep_size", "shape")
-"""Arguments of `augment` that stand beside a kind and its numbers."""
+"""Arguments of `augment` in addition to a kind and its numbers."""
 
 
 def of_kind(
     kind: int, numbers: Callable[[np.ndarray], np.ndarray]
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Makes of a signature the function of an augmentation: all samples by one kind of `augment`.
+    """Turns a signature into the function of an augmentation that applies one kind of `augment` to all samples.
 
-    `numbers` gives the numbers of the kind `[R, up to 9]` for parameters `[R, ...]`; `[R, 0]` where there are none.
+    `numbers` returns the numbers of the kind `[R, up to 9]` for parameters `[R, ...]`; `[R, 0]` if there are none.
     """
 
     def decorate(declared: Callable[..., Any]) -> Callable[..., Any]:
@@ -52,7 +52,7 @@ def of_kind(
 
 
 def _listed(parameter: Any) -> np.ndarray:
-    """Parameters [R, ...]; one where all samples have the same, and where there is none."""
+    """Parameters [R, ...]; R is 1 if all samples have the same, or if there is none."""
     if parameter is None:
         return np.zeros((1, 0), np.float32)
     values = np.asarray(parameter.cpu().numpy() if isinstance(parameter, ndd.Batch | ndd.Tensor) else parameter)
@@ -69,12 +69,12 @@ class Together(NamedTuple):
     """The augmentations of a suite that are a kind of `augment`."""
 
     kinds: np.ndarray
-    """Of each augmentation, [K]; -1: it has a function of its own."""
+    """The kind of each augmentation, [K]; -1: it has its own function."""
     numbers: np.ndarray
-    """float32 [K, 2 bins, 9]: of bin 0 as it is, negated, of bin 1, ..."""
+    """float32 [K, 2 bins, 9]: bin 0, bin 0 negated, bin 1, ..."""
 
     def apply(self, data: Any, index: np.ndarray, bins: SignedMagnitudeBin, named: dict[str, Any]) -> Any:
-        """`data` by the augmentations `index` [N] of these; `data` may be a node that has a value."""
+        """Applies the augmentations `index` [N] to `data`, which may be a node with a value."""
         numbers = self.numbers[index, 2 * np.asarray(bins.bin) + bins.random_sign]
         for_all = {
             k: value_of(named[k])
@@ -89,8 +89,8 @@ class Together(NamedTuple):
 
 @functools.lru_cache(64)
 def together(augmentations: tuple[Augmentation, ...], bins: int, has_shape: bool) -> Together:
-    """What augmentations have in common; kept, as they keep the parameters of their bins. Without the `shape` of images
-    those that are moved by a part of it are left to their own function, which says what is missing."""
+    """The augmentations of a suite together, cached like the parameters of their bins. Without the `shape` of images, shifts by
+    a fraction of it are left to their own function, which raises the error."""
     group = Together(
         np.full(len(augmentations), -1, np.int32), np.zeros((len(augmentations), 2 * bins, NUMBERS), np.float32)
     )

@@ -20,22 +20,22 @@ def in_pipeline() -> Any:
 
 def is_node(value: Any) -> bool:
     """Whether a value is one of pipeline mode."""
-    return hasattr(type(value), "__ndd_function__")  # to ask a batch itself costs ten times as much
+    return hasattr(type(value), "__ndd_function__")  # `hasattr` of the batch itself takes ten times as long
 
 
 def value_of(value: Any) -> Any:
-    """The batch of a node that has one; anything else as it is."""
+    """The batch of a node that has one; any other value unchanged."""
     return value.value if is_node(value) else value
 
 
 def is_image(data: Any) -> bool:
-    """Whether these are bytes HWC or FHWC, by rank where there is no layout; of a node, those that it has now."""
+    """Whether these are bytes HWC or FHWC, by rank if there is no layout; for a node, whether its current value is."""
     data = value_of(data)
     return data.dtype is ndd.uint8 and (data.layout or {3: "HWC", 4: "FHWC"}.get(data.ndim)) in ("HWC", "FHWC")
 
 
 def on_batches(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function` of batches, for nodes as well: these give a node."""
+    """Extends a `function` of batches to nodes, for which it returns a node."""
 
     @functools.wraps(function)
     def call(*values: Any, **named: Any) -> Any:
@@ -53,12 +53,12 @@ def on_batches(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def sliced(value: Any, index: int) -> Any:
-    """Element `index` of each sample; of a tuple or list that goes for all samples, its own."""
+    """Element `index` of each sample, or of a tuple or list for all samples."""
     return value.slice[index] if isinstance(value, ndd.Batch) else value[index]
 
 
 def part(value: Any, places: list[int]) -> Any:
-    """The samples `places` of a batch or of a node that has a value; anything else goes for all samples."""
+    """The samples `places` of a batch or of a node with a value; any other value applies to all samples."""
     if isinstance(value, ndd.Batch):
         return value.select(places)
     if is_node(value):
@@ -67,23 +67,23 @@ def part(value: Any, places: list[int]) -> Any:
 
 
 def chosen(numbers: Any, places: list[int]) -> Any:
-    """The same of numbers of samples, which may be an array."""
+    """The same for numbers of samples, which may be an array."""
     return numbers[places] if isinstance(numbers, np.ndarray) else part(numbers, places)
 
 
 def numbers_of(value: Any) -> np.ndarray:
-    """The numbers of a batch or Tensor, `[N, ...]`; waits for them where they are not there yet."""
+    """The numbers of a batch or Tensor, `[N, ...]`. Waits for them if necessary."""
     return value if isinstance(value, np.ndarray) else value.evaluate().numpy()
 
 
 def batch_of(numbers: np.ndarray) -> ndd.Batch:
-    """A batch over an array `[N, ...]` that nobody else writes to: a tenth of the time of `ndd.batch`."""
+    """A batch over an array `[N, ...]` that nothing else writes to, in a tenth of the time of `ndd.batch`."""
     shapes = [numbers.shape[1:]] * len(numbers)
     return ndd.Batch._of_store(Store(dtype_of(numbers.dtype), None, ndd.Device.CPU, shapes, whole=numbers))
 
 
 def at_run(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, which needs values. With nodes it is one step of the pipeline, and gets nodes that have values."""
+    """Wraps a `function` that needs values. With nodes it is one step of the pipeline, and gets nodes with values."""
 
     @functools.wraps(function)
     def call(*values: Any, **named: Any) -> Any:

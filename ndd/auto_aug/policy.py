@@ -1,4 +1,4 @@
-"""`Policy`: which sequences of augmentations AutoAugment chooses from."""
+"""`Policy`: the sequences of augmentations that AutoAugment chooses from."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from ndd.auto_aug.declare import Augmentation
 
 
 class Policy:
-    """Sequences of augmentations with their probabilities and magnitudes, as of AutoAugment (arXiv:1805.09501).
+    """Sequences of augmentations with their probabilities and magnitudes, as in AutoAugment (arXiv:1805.09501).
 
     Args:
-        name: for messages.
-        num_magnitude_bins: into how many bins the magnitudes of the augmentations are divided.
+        name: the name in messages.
+        num_magnitude_bins: the number of magnitude bins of the augmentations.
         sub_policies: sequences of (augmentation, probability of applying it, magnitude bin). One sequence is chosen for
             each sample. The bin of an augmentation without magnitudes is None.
 
-    Augmentations of one name that differ get a number in front of their names. Raises TypeError and ValueError for
-    anything else; warns of a probability of 0, and of a bin that says nothing.
+    Different augmentations of the same name get a number in front of their names. Raises TypeError and ValueError for invalid
+    arguments; warns of a probability of 0, and of a bin without effect.
 
     >>> import ndd
     >>> from ndd.auto_aug import augmentations as a

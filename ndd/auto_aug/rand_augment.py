@@ -56,28 +56,29 @@ def rand_augment(
     *,
     rng: Any = None,
 ) -> Any:
-    """RandAugment: `n` augmentations for each sample, one after the other, each drawn anew from 14 of them.
+    """RandAugment: applies `n` augmentations to each sample, one after the other, each drawn from 14 of them.
 
     Args:
         data: a batch of uint8 RGB images HWC or videos FHWC (a video gets one decision), or one; without a layout HWC or
             FHWC by rank. In pipeline mode a DataNode.
-        n: how many augmentations each sample gets.
+        n: the number of augmentations of each sample.
         m: their magnitude bin, from 0 to `num_magnitude_bins - 1`.
-        num_magnitude_bins: into how many bins magnitudes are divided.
-        shape: (H, W) of all images, or a batch of the shapes (H, W, ...): translations are then a part of the image.
-        fill_value: what comes in from outside when an image is sheared, moved or turned. None repeats the border.
-        interp_type: INTERP_LINEAR (default) or INTERP_NN, of these.
-        max_translate_abs: without `shape`: the most that images are moved, in pixels, or (vertically, horizontally).
+        num_magnitude_bins: the number of magnitude bins.
+        shape: (H, W) of all images, or a batch of the shapes (H, W, ...): translations are then a fraction of the image.
+        fill_value: the value outside when an image is sheared, shifted or rotated. None repeats the border.
+        interp_type: INTERP_LINEAR (default) or INTERP_NN, for these.
+        max_translate_abs: without `shape`: the largest shift in pixels, or (vertical, horizontal).
             Default: 100.
-        max_translate_rel: with `shape`: the same as a part of the image. Default: 100 / 224.
-        seed: of the draws. In a loop every call with the same seed decides the same; a pipeline goes on from run to run.
+        max_translate_rel: with `shape`: the largest shift as a fraction of the image. Default: 100 / 224.
+        seed: the seed of the draws. In a loop every call with the same seed draws the same; a pipeline continues from run to
+            run.
         monotonic_mag: the strength grows with the bin. False: the magnitudes of AutoAugment, see
             `get_rand_augment_non_monotonic_suite`.
         excluded: names of augmentations to leave out.
-        rng: an `ndd.random.RNG` to draw from, in a loop; default: the thread's. A call moves it on by seven words.
+        rng: an `ndd.random.RNG` to draw from, in a loop; default: the thread's. A call advances it by seven words.
 
-    Every sample has its own augmentations and signs, independently of each other (in DALI one seed makes both, and they
-    hang together). The result is as `data`, in the order of the samples.
+    Every sample has its own augmentations and signs, drawn independently (in DALI both come from one seed, and are correlated).
+    The result has the form of `data`, in the order of the samples.
 
     Raises RuntimeError for other types and layouts, ValueError and TypeError for other arguments. `n=0` warns.
 
@@ -106,12 +107,12 @@ def apply_rand_augment(
     rng: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """RandAugment with augmentations of your own: `n` drawn from them for each sample, all with magnitude bin `m`.
+    """RandAugment with your own augmentations: draws `n` of them for each sample, all with magnitude bin `m`.
 
     Args:
-        augmentations: what to draw from; all equally likely.
-        data, n, m, num_magnitude_bins, seed, rng: as of `rand_augment`.
-        kwargs: given to the augmentations that take them by name; batches among them are divided as the samples are.
+        augmentations: the augmentations to draw from, with equal probabilities.
+        data, n, m, num_magnitude_bins, seed, rng: as for `rand_augment`.
+        kwargs: passed by name to the augmentations that take them; batches among them are divided like the samples.
 
     Raises ValueError for other numbers and without augmentations, TypeError for an argument that no augmentation takes.
 
@@ -151,11 +152,11 @@ def apply_rand_augment(
 def get_rand_augment_suite(
     use_shape: bool = False, max_translate_abs: Any = None, max_translate_rel: Any = None
 ) -> list[Augmentation]:
-    """The 14 augmentations of `rand_augment`, of a strength that grows with the bin.
+    """The 14 augmentations of `rand_augment`, whose strength grows with the bin.
 
     Args:
-        use_shape: translations are a part of the image, whose `shape` the augmentations then need.
-        max_translate_abs, max_translate_rel: as of `rand_augment`.
+        use_shape: translations are a fraction of the image, whose `shape` the augmentations then need.
+        max_translate_abs, max_translate_rel: as for `rand_augment`.
 
     >>> from ndd.auto_aug import rand_augment
     >>> [x.name for x in rand_augment.get_rand_augment_suite()][:4]

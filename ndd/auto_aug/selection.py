@@ -1,12 +1,12 @@
-"""Which augmentation each sample gets: the samples that get the same one are a batch of their own.
+"""The augmentation of each sample: samples with the same one form a batch.
 
-`select` divides a batch by the index drawn for each sample, calls every augmentation that was drawn once, with the batch
-of its samples, and puts the results together in the order of the samples. Dividing and joining are views: no pixel is
-copied. The augmentations of `augmentations.py` are kinds of one operator and need not be divided: a step of a policy is
-one call of it (`kinds.py`), a few launches on a GPU. Those of one's own are a group each.
+`select` divides a batch by the index drawn for each sample, calls every drawn augmentation once, with the batch of its samples,
+and joins the results in the order of the samples. Dividing and joining are views: no pixel is copied. The augmentations of
+`augmentations.py` are kinds of one operator and need not be divided: a step of a policy is one call of it (`kinds.py`), a few
+launches on a GPU. Users' augmentations form a group each.
 
-The indices are drawn on the caller's thread (`decide`): what groups there are is known at the call, which waits for
-nothing. An error names the source of a sample; a number beside it is the sample's place among those of its group.
+The indices are drawn on the caller's thread (`decide`), so the groups are known at the call, which does not wait. An error
+names the source of a sample; a number beside it is the sample's place among those of its group.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ def select(ops: Sequence[Callable[..., Any]], selected_op_idx: Any, *op_args: An
 
     Args:
         ops: augmentations, or other functions of batches.
-        selected_op_idx: a batch of indices into `ops` (in pipeline mode a DataNode). Their values are waited for.
-        op_args, op_kwargs: batches and signed bins are divided among the `ops`, anything else goes to all.
+        selected_op_idx: a batch of indices into `ops` (in pipeline mode a DataNode). The call waits for their values.
+        op_args, op_kwargs: batches and signed bins are divided among the `ops`; other values are passed to all.
 
-    The result has the samples in their order. Raises IndexError for an index that `ops` does not have, ValueError where
-    the results of two `ops` differ in type, rank or layout.
+    The result has the samples in their order. Raises IndexError for an index that `ops` does not have, ValueError if the
+    results of two `ops` differ in type, rank or layout.
 
     >>> import ndd
     >>> ops = [lambda x: x + 10, lambda x: x * 2]
@@ -55,7 +55,7 @@ def _divided(ops: Sequence[Callable[..., Any]], index: np.ndarray, args: Any, na
     numbers = np.unique(index).tolist()
     if len(numbers) == 1:
         return ops[numbers[0]](*args, **named)
-    if not numbers:  # an empty batch: any of them says what comes out
+    if not numbers:  # an empty batch: any of them describes the result
         return ops[0](*args, **named)
     groups, order = [], []
     for k in numbers:
@@ -71,7 +71,7 @@ def _divided(ops: Sequence[Callable[..., Any]], index: np.ndarray, args: Any, na
 def divided(
     augmentations: Sequence[Augmentation], index: np.ndarray, data: Any, named: dict[str, Any], suite: str
 ) -> Any:
-    """`select` with indices that are known. `suite`: the function whose `use_shape` a translation without `shape` needs."""
+    """`select` with known indices. `suite`: the function whose `use_shape` a translation without `shape` needs."""
     suite_of_all = together(tuple(augmentations), named["num_magnitude_bins"], "shape" in named)
     alike = (suite_of_all.kinds[index] >= 0) & is_image(data)
     if index.size and alike.all():
@@ -98,8 +98,8 @@ def _alone(augmentation: Augmentation, data: Any, index: Any, **named: Any) -> A
 
 
 def checked_images(name: str, data: Any) -> Any:
-    """The data as a batch of bytes HWC or FHWC, by rank where it has no layout; RuntimeError for anything else. A node of
-    a pipeline is taken as it is."""
+    """The data as a batch of bytes HWC or FHWC, by rank if it has no layout; RuntimeError for other data. A node of a pipeline
+    is returned unchanged."""
     if is_node(data):
         return data
     images = data if isinstance(data, ndd.Batch | ndd.Tensor) else ndd.batch(data)
@@ -112,7 +112,7 @@ def checked_images(name: str, data: Any) -> Any:
 
 
 def without(excluded: Sequence[str] | None, augmentations: list[Augmentation], call: str) -> list[Augmentation]:
-    """The augmentations but for those whose names are excluded."""
+    """The augmentations except those with excluded names."""
     names = [x.name for x in augmentations]
     for name in excluded or ():
         if name not in names:
@@ -121,13 +121,14 @@ def without(excluded: Sequence[str] | None, augmentations: list[Augmentation], c
 
 
 def taken_by(augmentations: Sequence[Augmentation], shape: Any, fill_value: Any, interp_type: Any) -> dict[str, Any]:
-    """Those of these arguments that an augmentation takes: what the ones left over do not take is not a mistake."""
+    """The arguments that some augmentation takes: it is not an error if the remaining augmentations take fewer."""
     named = {"fill_value": fill_value, "interp_type": interp_type} | ({} if shape is None else {"shape": shape})
     return {k: v for k, v in named.items() if any(x._takes_argument(k) for x in augmentations)}
 
 
 def decide(name: str, data: Any, seed: int | None, rng: Any, steps: Callable[..., Any], named: dict[str, Any]) -> Any:
-    """`steps(data, draw, **named)` where `draw(k)` gives k uniform numbers of [0, 1) for each sample: float64 `[N, k]`.
+    """Calls `steps(data, draw, **named)`, where `draw(k)` returns k uniform numbers in [0, 1) for each sample: float64 `[N,
+    k]`.
 
     `data` is a batch or, in a pipeline, a node with the batch of this run; one sample comes as a batch of one.
     """
@@ -148,7 +149,7 @@ def decide(name: str, data: Any, seed: int | None, rng: Any, steps: Callable[...
         n = value_of(data).batch_size
 
         def draw(k: int) -> np.ndarray:
-            with ndd.EvalMode.sync_cpu:  # here and now: the queue of the context may be long
+            with ndd.EvalMode.sync_cpu:  # immediately, because the queue of the context may be long
                 drawn = ndd.random.uniform(range=(0, 1), shape=[k], batch_size=n, rng=generator())
             return drawn.numpy().reshape(n, k).astype(np.float64)
 
@@ -163,7 +164,7 @@ def signed(bins: Any, negative: np.ndarray) -> SignedMagnitudeBin:
 
 
 def picked(draws: np.ndarray, count: int) -> np.ndarray:
-    """One of `count` for each uniform number of [0, 1), all equally likely: int32."""
+    """One of `count`, each equally likely, for each uniform number in [0, 1): int32."""
     return (draws * count).astype(np.int32)
 
 

@@ -1,4 +1,4 @@
-"""Sharpness as torchvision has it: pixels moved away from the mean of their neighbourhood."""
+"""torchvision's sharpness: moves pixels away from the mean of their neighbourhood."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from ndd._compiled.jit import kernel
 
 @kernel
 def sharpen(image, out, rest):
-    """Each byte of [H, W, C] moved by the share `rest` towards the mean of 3 x 3, in which the middle counts five times. The
-    border stays as it is."""
+    """Moves each byte of [H, W, C] by the share `rest` towards the mean of 3 x 3, in which the centre counts five times. The
+    border does not change."""
     height, width, channels = image.shape
     for y in range(height):
         if y == 0 or y == height - 1:

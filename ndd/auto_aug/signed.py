@@ -12,9 +12,9 @@ from ndd.auto_aug.nodes import in_pipeline, is_node, sliced
 
 
 class SignedMagnitudeBin:
-    """A magnitude bin and whether the magnitude is negated, of each sample; `signed_bin` makes one.
+    """A magnitude bin for each sample, and whether the magnitude is negated. `signed_bin` creates it.
 
-    `signed[i]` is that of step i, where there are several in a sample.
+    `signed[i]` is that of step i, if samples have several steps.
     """
 
     def __init__(self, bin: Any, random_sign: Any):
@@ -30,7 +30,7 @@ class SignedMagnitudeBin:
         return self.map_samples(lambda v: sliced(v, index))
 
     def map_samples(self, function: Callable[[Any], Any]) -> SignedMagnitudeBin:
-        """The same with `function` of what each sample has of its own."""
+        """The same with `function` applied to the values of each sample."""
         bin = self.bin if isinstance(self.bin, int) else function(self.bin)
         return SignedMagnitudeBin(bin, function(self.random_sign))
 
@@ -48,13 +48,13 @@ def signed_bin(
 
     Args:
         magnitude_bin: an integer from 0 to `num_magnitude_bins - 1`, or a batch of them (in pipeline mode a DataNode).
-        random_sign: a batch of 0 (as it is) and 1 (negated). Default: drawn, both equally likely.
-        seed: of these draws; in a loop the same seed gives the same signs.
-        shape: of the signs of a sample, for several steps: `signed[i]` is that of step i.
-        batch_size: how many signs to draw, where `magnitude_bin` is an integer (in a loop; a pipeline knows).
+        random_sign: a batch of 0 (unchanged) and 1 (negated). Default: drawn with equal probabilities.
+        seed: the seed of these draws; in a loop the same seed gives the same signs.
+        shape: the shape of the signs of a sample, for several steps: `signed[i]` is that of step i.
+        batch_size: the number of signs to draw, if `magnitude_bin` is an integer (in a loop; a pipeline knows it).
         rng: an `ndd.random.RNG` to draw from, in a loop.
 
-    Raises TypeError for other bins, ValueError for a sign beside `seed`, `shape`, `rng`, or where the batch size is not known.
+    Raises TypeError for other bins, ValueError for a sign beside `seed`, `shape`, `rng`, or if the batch size is unknown.
 
     >>> import ndd
     >>> signed = ndd.auto_aug.signed_bin(ndd.batch([3, 4]), random_sign=ndd.batch([0, 1]))

@@ -40,21 +40,22 @@ def trivial_augment_wide(
     *,
     rng: Any = None,
 ) -> Any:
-    """TrivialAugment Wide: for each sample one of 14 augmentations and one magnitude bin, all equally likely.
+    """TrivialAugment Wide: draws for each sample one of 14 augmentations and one magnitude bin, with equal probabilities.
 
     Args:
         data: a batch of uint8 RGB images HWC or videos FHWC (a video gets one decision), or one; without a layout HWC or
             FHWC by rank. In pipeline mode a DataNode.
-        num_magnitude_bins: into how many bins magnitudes are divided.
-        shape: (H, W) of all images, or a batch of the shapes (H, W, ...): translations are then a part of the image.
-        fill_value: what comes in from outside when an image is sheared, moved or turned. None repeats the border.
-        interp_type: INTERP_LINEAR (default) or INTERP_NN, of these.
-        max_translate_abs: without `shape`: the most that images are moved, in pixels, or (vertically, horizontally).
+        num_magnitude_bins: the number of magnitude bins.
+        shape: (H, W) of all images, or a batch of the shapes (H, W, ...): translations are then a fraction of the image.
+        fill_value: the value outside when an image is sheared, shifted or rotated. None repeats the border.
+        interp_type: INTERP_LINEAR (default) or INTERP_NN, for these.
+        max_translate_abs: without `shape`: the largest shift in pixels, or (vertical, horizontal).
             Default: 32.
-        max_translate_rel: with `shape`: the same as a part of the image. Default: 1.
-        seed: of the draws. In a loop every call with the same seed decides the same; a pipeline goes on from run to run.
+        max_translate_rel: with `shape`: the largest shift as a fraction of the image. Default: 1.
+        seed: the seed of the draws. In a loop every call with the same seed draws the same; a pipeline continues from run to
+            run.
         excluded: names of augmentations to leave out.
-        rng: an `ndd.random.RNG` to draw from, in a loop; default: the thread's. A call moves it on by seven words.
+        rng: an `ndd.random.RNG` to draw from, in a loop; default: the thread's. A call advances it by seven words.
 
     Raises RuntimeError for other types and layouts, ValueError and TypeError for other arguments.
 
@@ -80,12 +81,12 @@ def apply_trivial_augment(
     rng: Any = None,
     **kwargs: Any,
 ) -> Any:
-    """TrivialAugment with augmentations of your own: one of them and one magnitude bin for each sample.
+    """TrivialAugment with your own augmentations: draws one of them and one magnitude bin for each sample.
 
     Args:
-        augmentations: what to draw from; all equally likely.
-        data, num_magnitude_bins, seed, rng: as of `trivial_augment_wide`.
-        kwargs: given to the augmentations that take them by name; batches among them are divided as the samples are.
+        augmentations: the augmentations to draw from, with equal probabilities.
+        data, num_magnitude_bins, seed, rng: as for `trivial_augment_wide`.
+        kwargs: passed by name to the augmentations that take them; batches among them are divided like the samples.
 
     Raises ValueError for other numbers and without augmentations, TypeError for an argument that no augmentation takes.
 
@@ -117,8 +118,8 @@ def get_trivial_augment_wide_suite(
     """The 14 augmentations of `trivial_augment_wide`.
 
     Args:
-        use_shape: translations are a part of the image, whose `shape` the augmentations then need.
-        max_translate_abs, max_translate_rel: as of `trivial_augment_wide`.
+        use_shape: translations are a fraction of the image, whose `shape` the augmentations then need.
+        max_translate_abs, max_translate_rel: as for `trivial_augment_wide`.
 
     >>> from ndd.auto_aug import trivial_augment
     >>> trivial_augment.get_trivial_augment_wide_suite()[4].mag_range

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import functools
+import gc
 import logging
 import multiprocessing
 import os
@@ -18,7 +19,7 @@ from typing import Any
 
 from ndd._compiled.cpu_levels import LEVELS
 from ndd.bench.operator_table import TABLE
-from ndd.compile import archives
+from ndd.compile import archives, recipes
 from ndd.compile.programs import PROGRAMS, run_program
 from ndd.demo.progress import Bar
 
@@ -187,11 +188,10 @@ def _quiet() -> None:
 def _call(name: str) -> str:
     """Makes one call of the table, or runs a program in small; "", or why it cannot be made here."""
     import ndd
-    from ndd._compiled.thread_team import address_of_shared
     from ndd.bench.libraries import finish
 
     try:
-        address_of_shared()  # every batch needs it where there are threads; two samples may not, nor does a single core
+        _prepare()
         if name in PROGRAMS:
             run_program(name)
             return ""
@@ -199,6 +199,14 @@ def _call(name: str) -> str:
     except Exception as error:
         return _first_line(error)
     return ""
+
+
+@functools.cache
+def _prepare() -> None:
+    from ndd._compiled.thread_team import address_of_shared
+
+    address_of_shared()  # every batch needs it where there are threads; two samples may not, nor does a single core
+    gc.freeze()  # numba's tables, which the collector would look through after each kernel
 
 
 def _call_and_compile(name: str) -> str:
@@ -276,9 +284,9 @@ def _texts(calls: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
                 # Both in one kernel, where the second takes what the first gives: not videos, say.
                 with contextlib.suppress(Exception), ndd.EvalMode.deferred:
                     finish(getattr(ndd, path)(TABLE[name](ndd, _inputs("gpu"))))
-    if "torchvision" in calls:
+    for name in [call for call in calls if call in recipes.OF_BOTH]:
         try:
-            run_program("torchvision", device="gpu")
+            run_program(name, device="gpu")
         except Exception as error:
-            failed["torchvision"] = _first_line(error)
+            failed[name] = _first_line(error)
     return gpu.texts, failed

@@ -116,8 +116,7 @@ def _programs() -> Iterator[tuple[str, Callable[..., None]]]:
     from ndd.bench.readers import KINDS
 
     yield from (("loop", _loop), ("speech", _speech), ("video", _video), ("demo", _demo))
-    yield from (("pictures", recipes.run_pictures), ("torchvision", recipes.run_torchvision))
-    yield from ((f"recipes.{name}", recipes.runs_recipe(name)) for name in recipes.RECIPES)
+    yield from recipes.PROGRAMS.items()
     yield from (("random.normal of many", _many_numbers), ("resize of one picture", _resized_alone))
     yield from zip([f"readers.{name}" for name in KINDS], map(_reader, KINDS), strict=True)
 

@@ -33,7 +33,7 @@ RECIPES: dict[str, list[dict[str, Any]]] = {
 """The recipes of `ndd.recipes`, with settings that lead to different operators."""
 
 
-def run_pictures(folder: Path) -> None:
+def _run_pictures(folder: Path) -> None:
     """The loop with pictures of each kind that `bench loop` has."""
     import ndd
 
@@ -47,26 +47,26 @@ def run_pictures(folder: Path) -> None:
             operators(ndd, LOOPS[0], "cpu", {})(files)
 
 
-def run_torchvision(folder: Path, device: str = "cpu") -> None:
-    """The recipes of `bench torchvision`; the one program that is also run for GPUs."""
+def _run_torchvision(folder: Path, device: str = "cpu", seed: int = 0) -> None:
+    """The recipes of `bench torchvision`."""
     import torch
 
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(0)
+        torch.manual_seed(seed)
         for recipe in REFERENCES:
             args = SimpleNamespace(recipe=recipe, threads=2, device=device, batch_size=_MANY)
             next(of_ndd(args, scan(PHOTOS).repeated(_MANY).first(_MANY)))
 
 
-def runs_recipe(name: str) -> Callable[[Path], None]:
+def _runs_recipe(name: str) -> Callable[..., None]:
     """What runs a recipe with each of its settings."""
 
-    def run(folder: Path, seed: int = 1) -> None:
+    def run(folder: Path, device: str = "cpu", seed: int = 0) -> None:
         import ndd
 
         ndd.random.set_seed(seed)
         for settings in RECIPES[name]:
-            recipe = getattr(ndd.recipes, name)(**settings)
+            recipe = getattr(ndd.recipes, name)(**settings, device=device)
             for batches in _INPUTS.get(name, _few)(ndd):
                 results = recipe(*batches)
                 for result in results if isinstance(results, tuple) else (results,):
@@ -119,6 +119,13 @@ def _clips(ndd: Any) -> Iterator[tuple[Any, ...]]:
     yield (ndd.batch([rng.integers(0, 256, _CLIP, np.uint8) for _ in range(2)], layout="FHWC"),)
 
 
+OF_BOTH: dict[str, Callable[..., None]] = {
+    "torchvision": _run_torchvision,
+    **{f"recipes.{name}": _runs_recipe(name) for name in RECIPES},
+}
+"""By name: what runs recipes, on a device, by random numbers of a seed."""
+PROGRAMS = {"pictures": _run_pictures, **OF_BOTH}
+"""By name: what runs a program in small; it is given an empty folder."""
 _INPUTS = {
     "imagenet_train": _many,
     "detection": _with_boxes,

@@ -1,4 +1,4 @@
-"""`ndd.experimental.median_blur`: noise that sticks out disappears, edges stay."""
+"""`ndd.experimental.median_blur`: removes isolated noise and keeps edges."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from ndd._cpu.opencv import single_threaded
 from ndd._operator import PerSample, Plan, bad_sample, like, operator
 from ndd.experimental.morphology import LAYOUTS, STRIP, TYPES, planes_of
 
-_LARGEST = 4095  # extent of a window: OpenCV's tables for it stay small, and 4095 x 4095 numbers fit anywhere
+_LARGEST = 4095  # extent of a window, for which OpenCV's tables and 4095 x 4095 numbers still fit into memory
 
 
 @operator(layouts=LAYOUTS, types=TYPES, frames=True)
 def median_blur(input, /, *, window_size: PerSample[list[int]] = (3, 3)):
-    """Replaces each pixel by the median of a rectangle about it: specks disappear, edges stay sharp.
+    """Replaces each pixel with the median of a rectangle about it: specks disappear, and edges stay sharp.
 
     Args:
         input: layout HW, HWC or CHW, with a leading F for video; uint8, uint16 or float32. Channels are independent.
         window_size: (width, height) of the rectangle, or one number for both; odd. Video may have one for each frame.
 
-    `out[y, x] = median of in[y + j, x + i]` for |j| <= height // 2 and |i| <= width // 2; beyond the border lies the
-    nearest pixel. Shape, layout and type stay. OpenCV's `medianBlur` gives the same, for square windows. Runs on the
-    CPU and the GPU; DALI has it on the GPU only.
+    `out[y, x] = median of in[y + j, x + i]` for |j| <= height // 2 and |i| <= width // 2; beyond the border the edge is
+    repeated. Shape, layout and type stay. OpenCV's `medianBlur` gives the same, for square windows. Runs on the CPU and the
+    GPU; DALI's runs on the GPU only.
 
-    Differs from DALI: any number of channels and empty images are taken.
+    Differences from DALI: any number of channels and empty images are accepted.
 
-    Raises ValueError for other layouts, RuntimeError for other types, for windows without a middle and for extents above
-    4095.
+    Raises ValueError for other layouts, RuntimeError for other types, for windows of even extents and for extents above 4095.
 
     >>> import ndd
     >>> image = ndd.tensor([[1, 2, 90, 3, 4, 5]], dtype=ndd.uint8, layout="HW")
@@ -62,8 +61,8 @@ def _(input, *, window_size):
 
 @kernel
 def _median_of_nine(image, out):
-    """The columns of three of a row, then the windows of the row before: what has just been written is slow to read. Beyond
-    the border lie the same columns again."""
+    """Sorts the columns of three of a row, then computes the windows of the row before, because memory that has just been
+    written is slow to read. Beyond the border the edge is repeated."""
     planes, height, width, channels = image.shape
     if out.size == 0:
         return
@@ -71,7 +70,7 @@ def _median_of_nine(image, out):
     size, length = BLOCK_BYTES // image.itemsize, width * channels
     few, last = length < size, max(length - size, 0)
     rows, medians = empty(3 * size if few else 0, image.dtype), empty(size if few else 0, image.dtype)
-    # Columns begin where a register does: half of the others lie across two lines of the cache.
+    # Columns are aligned to a register: half of the others would cross cache lines.
     margin = -(-channels // size) * size
     stride = -(-length // size) * size + 2 * margin
     columns = empty(6 * stride, image.dtype)
@@ -89,7 +88,7 @@ def _median_of_nine(image, out):
                     _copy(flat, place, rows, k * size, length)
                 source, first, second, third = rows, 0, size, 2 * size
             for k in range(0, length, size):
-                k = min(k, last)  # what two blocks have in common is made twice
+                k = min(k, last)  # pixels that two blocks share are computed twice
                 sort_columns(
                     source, np.uint64(first + k), np.uint64(second + k), np.uint64(third + k), columns,
                     np.uint64(begin + k), np.uint64(stride),
@@ -143,7 +142,7 @@ def _blur_image(image, out, window):
 
 @kernel
 def _median(image, out, rows, columns, window):
-    """Any window of any type: its numbers are gathered and the middle one selected."""
+    """Handles any window of any type: gathers its numbers and selects the middle one."""
     height, width, channels = image.shape
     middle = window.size // 2
     for y in range(height):
@@ -161,7 +160,7 @@ def _median(image, out, rows, columns, window):
 
 @kernel
 def _select(values, middle):
-    """Puts the number that belongs at `middle` there: smaller ones before, larger ones after."""
+    """Moves the number that belongs at `middle` there, with smaller numbers before it and larger ones after it."""
     low, high = 0, values.size - 1
     while low < high:
         pivot = values[(low + high) // 2]

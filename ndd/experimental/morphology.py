@@ -1,4 +1,4 @@
-"""The largest or smallest number of a window about each pixel: what `dilate` and `erode` share; some of it with
+"""The largest or smallest number of a window about each pixel: the common part of `dilate` and `erode`, and in part of
 `median_blur`."""
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from ndd._operator.limits import MOST
 
 LAYOUTS = ("HW", "HWC", "FHWC", "CHW", "FCHW")
 TYPES = ("u8", "u16", "f32")
-STRIP = 4  # pixels below each other that a GPU thread makes
+STRIP = 4  # vertically adjacent pixels that a GPU thread computes
 # Larger windows than this are cheaper on the GPU in two launches, along the rows and along the columns.
 _LARGEST_AT_ONCE = 64
 _CHANNELS_OF_OPENCV = 512
-_LARGEST_IN_TURNS = 128  # extent of a window whose border is worth making beside each row
-STRIP_BYTES = 1 << 14  # rows that a thread works on together stay in its caches
+_LARGEST_IN_TURNS = 128  # the largest extent of a window whose border is worth copying beside each row
+STRIP_BYTES = 1 << 14  # of rows that a thread works on together, which stay in its caches
 
 
 def morphology(largest: bool) -> Callable[[Callable[..., Any]], Any]:
@@ -44,7 +44,7 @@ def morphology(largest: bool) -> Callable[[Callable[..., Any]], Any]:
 
 
 def check(border_mode: str, iterations: int) -> None:
-    """RuntimeError for what neither operator takes."""
+    """RuntimeError for invalid arguments."""
     if border_mode not in BORDERS:
         raise RuntimeError(f"`border_mode`: unknown border mode {border_mode!r}. Use one of {', '.join(BORDERS)}")
     if iterations < 1:
@@ -86,8 +86,7 @@ def _plan(largest: bool, input, *, anchor, border_mode, iterations, mask_size) -
 
 
 def _merges(size: np.ndarray, place: np.ndarray, border: int) -> bool:
-    """Whether iterations are one pass with a larger window. Where the border mirrors, this needs a window that is
-    its own mirror image."""
+    """Whether iterations equal one pass with a larger window. With a mirrored border this needs a symmetric window."""
     return border not in (2, 3) or bool((size == 2 * place + 1).all())
 
 
@@ -101,7 +100,7 @@ def _kernels(kind: np.dtype, window: np.ndarray, repeats: int, largest: bool) ->
 
 @kernel
 def _reduce_planes(image, out, window, border, outside, largest):
-    """Some rows at a time, each with its border beside it and one after the other: all of them are one line to the loops."""
+    """Works on several rows at a time, each with its border, one after the other, so that the loops see one long line."""
     planes, height, width, channels = image.shape
     if out.size == 0:
         return
@@ -127,7 +126,7 @@ def copy_with_border(plane, first, left, columns, border, outside, lines):
     `columns - 1` more of them than the row has."""
     height, width, channels = plane.shape
     count = width + columns - 1
-    begin, end = min(left, count), min(left + width, count)  # what no border stands for
+    begin, end = min(left, count), min(left + width, count)  # the pixels without a border
     length, size = count * channels, np.uint64((end - begin) * channels * plane.itemsize)
     for k in range(lines.size // length):
         y, row = border_index(first + k, height, border), lines[k * length : (k + 1) * length]
@@ -145,7 +144,7 @@ def copy_with_border(plane, first, left, columns, border, outside, lines):
 
 @kernel
 def copy_rows(lines, length, out):
-    """The beginnings of lines of this length as rows of `out`."""
+    """Copies the beginnings of lines of this length to rows of `out`."""
     for k in range(out.shape[0]):
         size = np.uint64(out.shape[1] * out.shape[2] * out.itemsize)
         copy_bytes(out[k].ctypes.data, lines[k * length :].ctypes.data, size)
@@ -158,8 +157,8 @@ def _(image, out, window, border, outside, largest):
 
 @kernel
 def _extremes(values, spare, step, count, out, largest):
-    """`out[i]`: the extreme of values[i], values[i + step], ..., `count` of them: extremes of 2, 4, 8, ... numbers, and at
-    last of two such runs that together are `count`. Uses up `values` and `spare`."""
+    """`out[i]` = the extreme of values[i], values[i + step], ..., `count` of them: it computes extremes of 2, 4, 8, ...
+    numbers, and finally of two such groups that together cover `count`. Overwrites `values` and `spare`."""
     reach, size = 1, values.size
     while 2 * reach < count:
         size -= reach * step
@@ -183,7 +182,7 @@ def _extreme_of_two(a, b, out, largest):
 def _reduce_image(
     image: np.ndarray, out: np.ndarray, window: np.ndarray, border: int, repeats: int, largest: bool
 ) -> None:
-    """One image on the CPU: each pixel becomes the largest (or smallest) of its window."""
+    """Processes one image on the CPU: each pixel becomes the largest (or smallest) of its window."""
     if not out.size:
         return
     shape = image.shape
@@ -218,7 +217,7 @@ def _reduced(plane: np.ndarray, window: list[int], border: int, largest: bool) -
 
 
 def border_indices(n: int, before: int, size: int, border: int) -> np.ndarray:
-    """The pixels that stand for pixels -before .. n - 1 - before + size - 1 of a line of `n`; -1: none."""
+    """The pixels that replace pixels -before .. n - 1 - before + size - 1 of a line of `n`; -1: none."""
     at = np.arange(-before, n - before + size - 1)
     if border == 0:
         return np.where((at < 0) | (at >= n), -1, at)
@@ -232,7 +231,7 @@ def border_indices(n: int, before: int, size: int, border: int) -> np.ndarray:
 
 
 def _launch(launch: Any, image: Operand, out: Operand, passes: list[np.ndarray], largest: bool) -> None:
-    """A launch for each of the windows, by way of at most two pieces of memory."""
+    """Makes a launch for each window, with at most two buffers in between."""
     height, width, channels = launch.plan.per_sample["view"].T[1:]
     work = launch.plan.per_sample["view"][:, 0] * -(-height // STRIP) * width * channels
     scratch = [launch.scratch(image.sizes, image.dtype) for _ in range(min(len(passes) - 1, 2))]
@@ -244,7 +243,7 @@ def _launch(launch: Any, image: Operand, out: Operand, passes: list[np.ndarray],
 
 def _passes(view: np.ndarray, window: np.ndarray, border: int, repeats: int) -> list[np.ndarray]:
     """The windows of each launch."""
-    if border < 2:  # what lies further out is outside, or the same pixels again
+    if border < 2:  # pixels further out are outside, or repeat the edge
         window = _clipped(window, view)
     if window[:, :2].prod(axis=1).max(initial=0) <= _LARGEST_AT_ONCE:
         return [window] * repeats
@@ -255,7 +254,7 @@ def _passes(view: np.ndarray, window: np.ndarray, border: int, repeats: int) -> 
 
 
 def _clipped(window: np.ndarray, view: np.ndarray) -> np.ndarray:
-    """Windows that reach no further than the whole image from each of its pixels."""
+    """Windows limited to the whole image from each of its pixels."""
     extents = view[:, 1:3]
     first = np.clip(-window[:, 2:], -extents, extents)
     last = np.clip(window[:, :2] - 1 - window[:, 2:], -extents, extents)

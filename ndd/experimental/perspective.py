@@ -1,8 +1,8 @@
-"""Perspective warps, where OpenCV is not called: RGB images in bytes, and points far outside an image that is repeated.
+"""Perspective warps without OpenCV: RGB images in bytes, and points far outside a repeated image.
 
-OpenCV goes from mirror image to mirror image until it is inside, and reads beyond the image where a coordinate is no
-number. The commonest images take three quarters of its time here, bit for bit the same: each step is one of its vector code
-for processors that multiply and add at once.
+OpenCV walks from mirror image to mirror image until it is inside, and reads outside the image if a coordinate is NaN. For the
+most common images this code takes three quarters of its time, bit for bit the same: each step corresponds to its vector code
+for processors with fused multiply-add.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from ndd._cpu.rgb_sampling import mix_rgb, rgb_word, store_rgb, word_at
 from ndd._cpu.sampling import border_index
 
 _REPEATED = 2  # borders from this number on repeat the image without end
-_NEAR = 64.0  # times the image that OpenCV may walk
-_FAR = np.float32(1 << 30)  # a coordinate from here on lies outside
-_ROUNDING = 1e-5  # more than what float32 loses in the sum of three products
+_NEAR = 64.0  # the most images that OpenCV may walk
+_FAR = np.float32(1 << 30)  # coordinates from here on are outside
+_ROUNDING = 1e-5  # more than the float32 rounding error of a sum of three products
 _LINEAR, _INVERSE_MAP = 1, 16  # OpenCV's flags
-_LANES = 16  # points that OpenCV works out at once; those that remain of a row are added up in another order
+_LANES = 16  # points that OpenCV computes at once; the rest of a row is added in another order
 
 
 def _corners(targets: np.ndarray) -> np.ndarray:
@@ -37,21 +37,21 @@ def _corners(targets: np.ndarray) -> np.ndarray:
 
 
 def beyond_opencv(maps: np.ndarray, sources: np.ndarray, targets: np.ndarray, cubic: bool, border: int) -> Any:
-    """Which samples of a batch cannot be given to OpenCV; `maps` [N, 3, 3] say where a pixel of the output is read."""
+    """Whether each sample of a batch cannot be passed to OpenCV. `maps` [N, 3, 3] map output pixels to the input."""
     odd = ~np.isfinite(maps).all(axis=(1, 2))
     if border < _REPEATED:
         return odd
     with np.errstate(all="ignore"):
         x, y, w = (maps @ _corners(targets)).transpose(1, 0, 2)
-        # Where the third component keeps its sign, the farthest point is that of a corner.
+        # If the third component keeps its sign, the farthest point is that of a corner.
         far = np.abs(np.stack([x, y], axis=1) / w[:, None]).max(axis=2) <= _NEAR * sources[:, ::-1]
         near = far.all(axis=1) & ((w > 0).all(axis=1) | (w < 0).all(axis=1))
     return odd | ~near | (cubic & (sources == 1).any(axis=1))
 
 
 def keeps_sign(maps: np.ndarray, targets: np.ndarray) -> np.ndarray:
-    """For which samples the third component of all points has one sign, far enough from 0 for float32: these points are
-    numbers. What OpenCV makes of others depends on those around them. `targets`: `[N, 2]`, H and W of the outputs."""
+    """Whether the third component of all points of a sample has one sign, far enough from 0 for float32, so that no point is
+    NaN. OpenCV's results for other points depend on those around them. `targets`: `[N, 2]`, H and W of the outputs."""
     corners = _corners(targets)
     with np.errstate(all="ignore"):
         third = (maps[:, 2:] @ corners)[:, 0]
@@ -61,7 +61,7 @@ def keeps_sign(maps: np.ndarray, targets: np.ndarray) -> np.ndarray:
 
 @kernel
 def _near(at, n, interp, border):
-    """A coordinate that shows the same as `at` and is of reasonable size."""
+    """An equivalent coordinate of `at` that is not too large."""
     if not abs(at) < 1e300:
         return 0.0 if border else -8.0
     if interp == 2:  # OpenCV's limits
@@ -75,7 +75,7 @@ def _near(at, n, interp, border):
 
 @kernel
 def _taps(at, interp, weight):
-    """The first of the pixels that a coordinate is made of, and how many they are; `weight` receives their weights."""
+    """The first pixel of a coordinate's interpolation, and their number. `weight` receives their weights."""
     if interp == 0:
         weight[0] = 1.0
         return int(np.rint(at)), 1
@@ -117,16 +117,16 @@ def warp_perspective(image, out, m, interp, border, fill, rounds, low, high):
 
 @functools.cache
 def multiplies_and_adds() -> bool:
-    """Whether this is a processor on which `warp_rgb` gives what OpenCV does."""
+    """Whether `warp_rgb` equals OpenCV on this processor."""
     return platform.machine().lower() in ("x86_64", "amd64") and processor_has("fma")
 
 
 @kernel
 def warp_rgb(image, out, matrix, fill):
-    """Pixel (x, y) of `out` is read at matrix @ (x, y, 1), divided by its third component, between four pixels of `image`; what
-    lies outside is `fill`. All points are numbers (`keeps_sign`).
+    """Pixel (x, y) of `out` is read at matrix @ (x, y, 1), divided by its third component, between four pixels of `image`;
+    pixels outside are `fill`. No point may be NaN (`keeps_sign`).
 
-    Both images are uint8 [H, W, 3] of `LEAST` bytes at least (`rgb_sampling.py`), `matrix` is [3, 3] and fits float32."""
+    Both images are uint8 [H, W, 3] of at least `LEAST` bytes (`rgb_sampling.py`); `matrix` is [3, 3] and fits float32."""
     m = empty((3, 3), np.float32)
     for i in range(3):
         for j in range(3):
@@ -168,7 +168,7 @@ def _(image, out, matrix, fill):
 
 @kernel
 def _perspective_line(y, m, share_x, share_y, column, line):
-    """Points of a row: the pixel before each, and the share of the one after it."""
+    """The points of a row: the pixel before each, and the share of the one after it."""
     x_start, y_start, w_start = y * m[0, 1], y * m[1, 1], y * m[2, 1]
     left, top, third = x_start + m[0, 2], y_start + m[1, 2], w_start + m[2, 2]
     across, down, deep = m[0, 0], m[1, 0], m[2, 0]
@@ -197,7 +197,7 @@ def _whole(value):
 
 @kernel
 def _place_pairs(column, line, width, height, size, place):
-    """Where the pair above begins, if all four pixels lie inside and both words as well; else below 0."""
+    """The place of the upper pair, if all four pixels and both words are inside; otherwise below 0."""
     columns, lines, stride, none = np.int32(width - 1), np.int32(height - 1), np.int32(3 * width), np.int32(-1)
     last = np.int32(size - 3 * width)
     for i in range(place.size):

@@ -1,4 +1,4 @@
-"""`ndd.experimental.remap`: images whose pixels come from where two maps say."""
+"""`ndd.experimental.remap`: moves pixels according to two maps."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NEAREST, _LINEAR, _CUBIC = 0, 1, 2
 _SUPPORTED = (DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR, DALIInterpType.INTERP_CUBIC)
 _ORIGINS = {"corner": 0.5, "center": 0.0}
 _HALF = np.float32(0.49999997)  # the number below one half: with 0.5, 0.49999997 would be rounded up
-_LARGE = 1 << 30  # elements of an image from which on places need more than 32 bits
+_LARGE = 1 << 30  # from this many elements on places need more than 32 bits
 _MAP_LAYOUTS = ("HW", "FHW", "HWC", "FHWC")
 
 
@@ -31,7 +31,7 @@ def remap(
     interp: DALIInterpType = DALIInterpType.INTERP_LINEAR,
     pixel_origin: str = "corner",
 ):
-    """Takes each pixel of the output from where two maps say.
+    """Reads each pixel of the output at the place that two maps give.
 
     Args:
         input: layout HWC or FHWC; uint8, uint16, int16 or float32. A mask, HW, counts as one channel and comes out as
@@ -39,18 +39,18 @@ def remap(
         mapx, mapy: float32 (H, W), x and y in pixels of the input for each pixel of the output; for video, one pair for
             the sample or (F, H, W), a pair for each frame. The output is as large as its maps.
         interp: INTERP_NN, INTERP_LINEAR or INTERP_CUBIC.
-        pixel_origin: what (0, 0) is: the "corner" of the first pixel, or its "center" as in OpenCV.
+        pixel_origin: the place of (0, 0): the "corner" of the first pixel, or its "center" as in OpenCV.
 
-    `out[y, x] = in(u, v)` with `(u, v) = (mapx[y, x], mapy[y, x])`, less 0.5 each where the origin is the corner; pixel
-    centres are at whole numbers. A point with u < -0.5 or u >= W (v alike), or NaN, gives 0; one beyond the outermost
-    centres the edge pixels. Cubic: the polynomials through 4 x 4 pixels (Lagrange's; OpenCV and PIL have Keys'), and
-    u, v below 0 are 0. Integers are rounded half away from zero and saturated. Layout and type stay.
+    `out[y, x] = in(u, v)` with `(u, v) = (mapx[y, x], mapy[y, x])`, minus 0.5 each if the origin is the corner; pixel centres
+    are at whole numbers. A point with u < -0.5 or u >= W (and likewise v), or NaN, gives 0; a point beyond the outermost
+    centres gives the edge pixels. Cubic: the polynomials through 4 x 4 pixels (Lagrange's; OpenCV and PIL have Keys'), and u, v
+    below 0 are 0. Integers are rounded half away from zero and saturated. Layout and type stay.
 
-    Runs on the CPU and the GPU; DALI has it on the GPU only. 8-bit results are DALI's, 16-bit ones are up to 1 off in one
-    number of 500. Differs from DALI: any number of channels, maps of another size than the image, and images of one
-    row, of one column and without pixels are taken; points outside are 0 (there: whatever the memory held); maps for
-    each frame need a video (there an image is repeated).
-    OpenCV's `remap` has its origin at the "center", borders of its choice and linear weights in steps of 1/32.
+    Runs on the CPU and the GPU; DALI's runs on the GPU only. 8-bit results equal DALI's; 16-bit results differ by up to 1 in
+    one number of 500. Differences from DALI: any number of channels, maps of another size than the image, and images of one
+    row, of one column and without pixels are accepted; points outside are 0 (in DALI: uninitialised memory); maps for each
+    frame need a video (in DALI an image is repeated). OpenCV's `remap` has its origin at the "center", borders of its choice
+    and linear weights in steps of 1/32.
 
     Raises RuntimeError for other types, interpolations and origins and for maps that differ in shape; ValueError for
     other layouts.
@@ -112,20 +112,20 @@ def _kernels(input: Operand, results: np.ndarray, interp: int) -> dict[Kernel | 
 
 
 def _nothing(image, mapx, mapy, out) -> None:
-    """An image without pixels."""
+    """Fills the output of an image without pixels."""
     out[...] = 0
 
 
 @kernel
 def _inside(u, n):
-    """Whether a coordinate counts as inside a line of `n` pixels: half a pixel before the first centre to one after
-    the last; NaN does not."""
+    """Whether a coordinate counts as inside a line of `n` pixels: from half a pixel before the first centre to one pixel after
+    the last; not for NaN."""
     return u >= np.float32(-0.5) and u < np.float32(n)
 
 
 @kernel
 def _pick(image, map_x, map_y, out, shift):
-    """The nearest pixel."""
+    """Takes the nearest pixel."""
     height, width, channels = image.shape
     half = np.float32(0.5)
     for y in range(len(out)):
@@ -142,7 +142,7 @@ def _pick(image, map_x, map_y, out, shift):
 
 @kernel
 def _blend(image, map_x, map_y, out, shift, rounds, low, high):
-    """Linear between the four pixels around a point; beyond the border lies the edge pixel."""
+    """Interpolates linearly between the four pixels around a point; beyond the border the edge is repeated."""
     height, width, channels = image.shape
     flat = image.reshape(height * width * channels)
     line = empty(out.shape[1] * channels, np.float32)
@@ -193,7 +193,7 @@ def _blend_by_numpy(image, map_x, map_y, out, shift, rounds, low, high):
 
 @kernel
 def _linear_place(at, n, step, shift, place, behind, share):
-    """For a line of coordinates: where the pixels around each begin, and the share of the second; below 0 for one outside."""
+    """For a line of coordinates: the place of the first pixel around each, and the share of the second; below 0 if outside."""
     last, least = np.int32(n - 1), np.float32(-0.5)
     for i in range(at.size):
         u = at[i] - shift
@@ -218,7 +218,7 @@ def _blended_byte(a, b, c, d, shift, fx, fy):
 
 @kernel
 def _blend_rgb(image, map_x, map_y, out, shift):
-    """`_blend` of RGB pixels in bytes; both images have `LEAST` bytes at least."""
+    """`_blend` for RGB pixels in bytes; both images have at least `LEAST` bytes."""
     height, width, _ = image.shape
     wide = out.shape[1]
     flat = image.reshape(image.size)
@@ -264,7 +264,7 @@ def _cubic_weights(t, weights):
 
 @kernel
 def _blend_cubic(image, map_x, map_y, out, shift, rounds, low, high):
-    """Cubic between the sixteen pixels around a point."""
+    """Interpolates cubically between the sixteen pixels around a point."""
     height, width, channels = image.shape
     across, down = empty(4, np.float32), empty(4, np.float32)
     line = empty(out.shape[1] * channels, np.float32)

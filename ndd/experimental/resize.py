@@ -1,4 +1,4 @@
-"""`ndd.experimental.resize`: resize, as CV-CUDA does it."""
+"""`ndd.experimental.resize`: resizes as CV-CUDA does."""
 
 from __future__ import annotations
 
@@ -42,30 +42,29 @@ def resize(
 
     The size is given in exactly one way: `size`, or some of `resize_x`, `resize_y`, `resize_z`, or `resize_shorter`, or
     `resize_longer`. With INTERP_NN, output pixel i is input pixel `floor(i * s + (start + s / 2))`, the sum rounded
-    once; `ndd.resize` rounds the product as well, so that where `s = (end - start) / n_out` puts a pixel on the border
-    of two, it may take the other one. In all else the two are the same, down to the kernels.
+    once; `ndd.resize` rounds the product as well, so that it may take the other pixel if `s = (end - start) / n_out` puts a
+    place on the border of two. Otherwise the two are equal, including the kernels.
 
     Args:
         input: u8, i16, u16 or f32; layout HWC, CHW, DHWC or CDHW, with an F (video) before, or within CFHW and CFDHW. A
             mask, HW, counts as one channel and comes out as HW.
         antialias: widen the filter where an axis shrinks.
         dtype: f32, or the type of the input (the default).
-        interp_type, mag_filter, min_filter: the filter; that of axes that grow; that of axes that shrink.
-        size, resize_x, resize_y, resize_z, resize_shorter, resize_longer, mode, max_size: how large the output is.
+        interp_type, mag_filter, min_filter: the filter, the filter of axes that grow, and the filter of axes that shrink.
+        size, resize_x, resize_y, resize_z, resize_shorter, resize_longer, mode, max_size: the size of the output.
         roi_start, roi_end, roi_relative: the part of the input that is resized.
-        subpixel_scale: where rounding changed the size, resize a region that is larger or smaller by as much.
+        subpixel_scale: if rounding changed the size, change the region by the same factor.
         save_attrs: a second output, i32, with the extents before resizing.
         image_type, minibatch_size, temp_buffer_hint: have no effect.
 
-    See `ndd.resize` for the formulas. Runs on the CPU and the GPU; DALI has it on the GPU only. PIL and torchvision
+    See `ndd.resize` for the formulas. Runs on the CPU and the GPU; DALI's runs on the GPU only. PIL and torchvision
     leave out taps beyond the edge instead of repeating it; OpenCV does not widen its filters, and its INTER_NEAREST
-    takes pixel `floor(i * s)` (INTER_NEAREST_EXACT and PIL that of the middle, as here, but where it lies between
-    two).
+    takes pixel `floor(i * s)` (INTER_NEAREST_EXACT and PIL take that of the centre, as here, except between two pixels).
 
     Raises RuntimeError and ValueError as `ndd.resize`.
 
-    Differs from DALI: a tap that lies exactly at the end of INTERP_GAUSSIAN may count there and not here, or the reverse
-    (2 % of the weight); empty images are taken (DALI crashes).
+    Differences from DALI: a tap exactly at the end of INTERP_GAUSSIAN may count in DALI and not here, or the reverse (2 % of
+    the weight); empty images are accepted (DALI crashes).
 
     >>> import ndd
     >>> image = ndd.tensor([[[0], [10], [20], [30]]], dtype=ndd.uint8, layout="HWC")

@@ -1,4 +1,4 @@
-"""`ndd.experimental.warp_perspective`: images through a perspective map."""
+"""`ndd.experimental.warp_perspective`: transforms images by a perspective map."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ _SHIFTS = {"corner": 0.5, "center": 0.0}
 _NEAREST, LINEAR, _CUBIC = DALIInterpType.INTERP_NN, DALIInterpType.INTERP_LINEAR, DALIInterpType.INTERP_CUBIC
 _OPENCV_BORDERS = (0, 1, 2, 4, 3)  # by the numbers of `BORDERS`
 _INVERSE_MAP = 16
-_CHANNELS = 4  # that OpenCV warps at once
-_LARGE = 1 << 30  # elements of an image from which on places need more than 32 bits
+_CHANNELS = 4  # the most that OpenCV warps at once
+_LARGE = 1 << 30  # from this many elements on places need more than 32 bits
 
 
 @operator(
@@ -68,16 +68,16 @@ def warp_perspective(
 
     Args:
         input: layout HW, HWC or CHW, with a leading F for video. uint8, uint16, int16 or float32.
-        matrix_input: the matrix as an input, in place of `matrix`. With a leading F (`ndd.per_frame`), several for each
-            image: videos come out, a frame for each matrix.
+        matrix_input: the matrix as an input, in place of `matrix`. With a leading F (`ndd.per_frame`) it has several matrices
+            for each image: the results are videos with a frame for each matrix.
         matrix: 3x3 numbers, or nine in one list. Video may have one for each frame.
-        inverse_map: the matrix says where in the input a pixel of the output comes from; if False, the reverse.
+        inverse_map: the matrix maps places of the output to places of the input; if False, the reverse.
         size: (H, W) of the output, or one number for both, rounded, and at least 1. Default: that of the input.
         interp_type: INTERP_LINEAR, INTERP_NN or INTERP_CUBIC (a = -3/4).
-        border_mode: what lies outside the image: "constant" (`fill_value`), "replicate", "reflect", "reflect_101" or
+        border_mode: the values outside the image: "constant" (`fill_value`), "replicate", "reflect", "reflect_101" or
             "wrap".
         fill_value: one number, or one for each channel. Default: 0.
-        pixel_origin: what (0, 0) is: the "corner" of the first pixel, or its "center" as in OpenCV.
+        pixel_origin: the place of (0, 0): the "corner" of the first pixel, or its "center" as in OpenCV.
         rule: "dali", or "torchvision" for images HWC, one fill and both defaults of border and origin: points are rounded as in
             `torchvision.transforms.v2.functional.perspective` of tensors, so that the nearest pixel is the same, and pixels
             as by `ndd.warp_affine`.
@@ -85,11 +85,11 @@ def warp_perspective(
     `(X, Y, Z) = M @ (x, y, 1)`, and the pixel is read at (X / Z, Y / Z). Layout and type stay; halves are rounded to even.
     On the CPU this is `cv2.warpPerspective` with `WARP_INVERSE_MAP`, and with OpenCV's limits: INTERP_LINEAR of int16 or of
     two channels reads at the nearest multiple of 1/32 pixel, INTERP_CUBIC no farther than the size of the image (at least
-    16) before and after it. OpenCV's pixel_origin is "center". torchvision's `perspective` takes corners of the image in
-    place of a matrix and knows zeros outside it only.
+    16) before and after it. OpenCV's pixel_origin is "center". torchvision's `perspective` takes corners of the image in place
+    of a matrix, and fills only with zeros.
 
-    Differs from DALI: images without pixels, and of more than four channels, are taken; points far outside a mirrored image
-    and a matrix that is not finite, where DALI takes hours or crashes, cost no more than others.
+    Differences from DALI: images without pixels, and of more than four channels, are accepted; points far outside a mirrored
+    image and a matrix that is not finite cost no more than others, while DALI takes hours or crashes.
 
     Raises RuntimeError for other types, names and interpolations and for a matrix or a size of another shape, ValueError
     for a matrix without an inverse where one is needed.
@@ -158,7 +158,7 @@ def _as_torchvision(input: Operand, maps: np.ndarray, size, interp_type, fill: n
 
 
 def _axes_of(input: Operand) -> tuple[list[int], np.ndarray]:
-    """The axes H and W, and how many channels the images have, [N]."""
+    """The axes H and W, and the number of channels of the images, [N]."""
     layout = input.layout or ""
     channels = input.shapes[:, layout.index("C")] if "C" in layout else np.ones(input.n, np.int64)
     return [layout.index("H"), layout.index("W")], channels
@@ -188,7 +188,7 @@ def _by_opencv(image, out, opencv_matrix, matrix, far, planar, interp, border, f
     flags = interp | (_INVERSE_MAP if inverse_map else 0)
     warp = single_threaded().warpPerspective
     for part, target, some in _parts(image, out, planar, fills):
-        # One pixel of more channels counts as contiguous; to OpenCV it is not.
+        # A single pixel of several channels counts as contiguous, but not for OpenCV.
         direct = target if target.flags.c_contiguous and target.shape[:2] != (1, 1) else None
         warped = warp(
             part, opencv_matrix, (target.shape[1], target.shape[0]), direct, flags, _OPENCV_BORDERS[border], some
@@ -218,7 +218,7 @@ def _parts(image: np.ndarray, out: np.ndarray, planar: bool, fills: Sequence[flo
         ]
     if out.ndim == 2 or out.shape[2] <= _CHANNELS:
         return [(image, out, repeated[:4])]
-    # Never two at once: of two channels OpenCV reads at multiples of 1/32 pixel only.
+    # Never two at once: for two channels OpenCV reads only at multiples of 1/32 pixel.
     ends = [*range(0, out.shape[2], _CHANNELS), out.shape[2]]
     if ends[-1] - ends[-2] == 2:
         ends[-2] -= 1

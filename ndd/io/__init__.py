@@ -1,4 +1,4 @@
-"""Reading and writing files inside a program that works on tensors."""
+"""Reads and writes files as tensors."""
 
 from ndd.io import file, video
 from ndd.io.object_store import object_store

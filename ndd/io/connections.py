@@ -10,11 +10,11 @@ from typing import Any
 from ndd._execution.signal_safe import start
 from ndd._execution.weak_registry import EndedAtExit
 
-_EXIT_SECONDS = 2.0  # the interpreter's end waits so long for running requests
+_EXIT_SECONDS = 2.0  # the exit of the interpreter waits at most this long for running requests
 
 
 class _Requests:
-    """Some requests that one caller waits for."""
+    """Requests that one caller waits for."""
 
     def __init__(self, function: Callable[..., Any], count: int):
         self.function = function
@@ -39,7 +39,8 @@ class Connections:
         _running.add(self)
 
     def each(self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
-        """`function(*arguments)` for the arguments of each call, in order; an exception in place of a result that failed."""
+        """Calls `function(*arguments)` for the arguments of each call. Returns the results in order, with exceptions in place
+        of failed ones."""
         if not calls:
             return []
         requests = _Requests(function, len(calls))

@@ -20,8 +20,8 @@ from ndd._tensor.memory import host_empty
 from ndd.io.object_store import is_remote, read_objects
 
 _ALIGNMENT = 64
-_OPENING = 1 << 16  # bytes that are copied while a file is opened, about
-_OPEN_AT_ONCE = 256  # files, of the 1024 that a process may mostly have open
+_OPENING = 1 << 16  # about as many bytes are copied in the time that opening a file takes
+_OPEN_AT_ONCE = 256  # files, of the 1024 that a process may usually have open
 _LOCAL = "file://"
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _PATTERN = re.compile(r"[*?]|\{.+\}")
@@ -66,7 +66,7 @@ def _(call: Any, filepaths: Any, *, dont_use_mmap: bool, use_o_direct: bool) -> 
 
 @operator(paths=True, register=False)
 def read_if_there(filepaths, /):
-    """As `read`, but a file that cannot be read has 0 bytes, for a decoder to handle."""
+    """Does the same as `read`, but a file that cannot be read has 0 bytes, which a decoder handles."""
     return _bytes_of(filepaths)
 
 
@@ -92,7 +92,7 @@ def _read(call: Any, filepaths: Any, must_exist: bool) -> Store:
     errors: dict[int, BaseException] = {}
     for i, content in zip(urls, read_objects([names[i] for i in urls]) if urls else (), strict=True):
         if isinstance(content, OSError):
-            spared = not must_exist and is_no_fault_of_data(content)  # not to be left out for it
+            spared = not must_exist and is_no_fault_of_data(content)  # such an error must not drop the sample
             errors[i] = (
                 content if spared else RuntimeError(f"{names[i]!r} cannot be read: {content.strerror or content}")
             )
@@ -102,7 +102,7 @@ def _read(call: Any, filepaths: Any, must_exist: bool) -> Store:
     local = [i for i in range(len(names)) if not is_remote(names[i])]
     errors |= {local[k]: error for k, error in call.spread(lambda k: read_into(local[k]), len(local)).items()}
     for i in sorted(errors):
-        if not isinstance(errors[i], RuntimeError):  # such as MemoryError: nothing is wrong with the file
+        if not isinstance(errors[i], RuntimeError):  # such as MemoryError, which does not concern the file
             errors[i].sample = i  # type: ignore[attr-defined]
             raise errors[i]
     if errors and must_exist:
@@ -114,8 +114,8 @@ def _read(call: Any, filepaths: Any, must_exist: bool) -> Store:
 
 
 def _read_together(call: Any, names: list[str]) -> Packed | None:
-    """Local files as places in one buffer; None if one of them cannot be read. Python took 20 us for a file, in which other
-    threads wait: here each thread opens, and then reads, one file after the other in one call."""
+    """Local files as places in one buffer; None if one of them cannot be read. Python would take 20 us for each file, while
+    other threads wait. Here each thread opens, and then reads, one file after the other in one call."""
     encoded = [os.fsencode(name) for name in names]
     lengths = np.array([len(name) + 1 for name in encoded], np.int64)
     paths, starts = np.frombuffer(b"\0".join(encoded) + b"\0", np.uint8), np.add.accumulate(lengths) - lengths
@@ -136,8 +136,8 @@ def _read_together(call: Any, names: list[str]) -> Packed | None:
 
 
 class _Handles:
-    """Those of open files, int32; -1 for others. What is left open is closed when the last thread is done with them, though
-    Ctrl-C ends the call."""
+    """The handles of open files, int32; -1 for others. Files that are still open are closed when the last thread has finished
+    with them, even if Ctrl-C ends the call."""
 
     def __init__(self, n: int):
         self.numbers = np.full(n, -1, np.int32)
@@ -147,7 +147,7 @@ class _Handles:
         self.numbers[:] = -1
 
     def __del__(self) -> None:
-        if compiled is not None and (self.numbers >= 0).any():  # else the interpreter goes down
+        if compiled is not None and (self.numbers >= 0).any():  # None while the interpreter shuts down
             self.close()
 
 
@@ -156,7 +156,7 @@ def _name(characters: np.ndarray) -> str:
 
 
 def contents(path: str) -> np.ndarray:
-    """The bytes of a file; RuntimeError that names it if it cannot be read. OSError where no file can be opened."""
+    """The bytes of a file; RuntimeError that names it if it cannot be read. OSError if no file can be opened."""
     scheme, rest, _ = path.partition("://")
     name = local_name(path)
     if rest and scheme.isalnum() and scheme != "file":
@@ -176,8 +176,8 @@ def contents(path: str) -> np.ndarray:
 
 
 def local_name(path: str) -> str:
-    """The path in a `file://` URL; another as it is. (`%20` stands for a blank, unless a file has that very name: DALI takes
-    no such sign.)"""
+    """The path in a `file://` URL; any other path unchanged. (`%20` means a space, unless a file has exactly that name, because
+    DALI does not decode it.)"""
     if not path.startswith(_LOCAL):
         return path
     name = path.removeprefix(_LOCAL)
@@ -185,8 +185,8 @@ def local_name(path: str) -> str:
 
 
 def from_where(path: str) -> str:
-    """The end of an error about a missing file: the working directory, where the path is relative to it; and what the
-    user may have taken for more than a name."""
+    """The end of an error about a missing file: the working directory, if the path is relative to it, and a hint if the path
+    looks like a URL, a home folder or a pattern."""
     if is_remote(path):
         return ""
     if _SCHEME.match(path):

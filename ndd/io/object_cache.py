@@ -15,17 +15,17 @@ from ndd._execution.cache_folders import others_who_write
 from ndd._tensor.memory import host_empty
 from ndd.atomic_file import SUFFIX, atomic_file
 
-_LOW = 0.9  # of the limit: what is left when something had to go
-_LOOK = 0.05  # of the limit: after so much was written the folder is measured again, for other processes write too
-_ABANDONED = 3600.0  # seconds after which a file under way is one of a process that died
+_LOW = 0.9  # of the limit: the size after files have been removed
+_LOOK = 0.05  # of the limit: after writing this much the folder is measured again, because other processes write too
+_ABANDONED = 3600.0  # seconds after which an unfinished file belongs to a process that died
 _PAUSE = 60.0  # seconds without writing after the disk was full
 
 
 class ObjectCache:
     """Files named by their content. The least recently used files are removed first.
 
-    A file is whole or missing, and is read only if nobody but this user and root can have written it. A failure here means
-    that the object is read again; it is never an error.
+    A file is complete or missing, and is read only if no other user (except root) can have written it. After a failure the
+    object is read again; it is never an error.
     """
 
     def __init__(self, folder: str, limit: int):
@@ -81,14 +81,16 @@ class ObjectCache:
     def _trim(self) -> None:
         """Removes the least recently used files if the folder is too large."""
         files: list[tuple[float, int, str]] = []
+        total = 0
         for path in self._folder.glob("??/*"):
             with contextlib.suppress(OSError):  # another process has removed it
                 status = path.stat()
                 if path.suffix == SUFFIX and time.time() - status.st_mtime > _ABANDONED:
                     path.unlink()
-                elif path.suffix != SUFFIX:
+                    continue
+                total += status.st_size
+                if path.suffix != SUFFIX:
                     files.append((status.st_mtime, status.st_size, str(path)))
-        total = sum(size for _, size, _ in files)
         if total <= self._limit * (1 - _LOOK):
             return
         for _, size, path in sorted(files):

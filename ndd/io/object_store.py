@@ -1,8 +1,8 @@
 """Objects of S3, Google Cloud Storage, Azure and web servers, read like files: whole, in ranges, by folder.
 
-`web_server.py` reads web servers. This is the only importer of obstore, the client of the others (Rust, no Python per byte; on
-two cores it reads 4,300 objects of 100 kB in a second over 16 connections, s3fs 160). Requests run on a few threads of this
-process, the *connections*, so that Ctrl-C reaches a waiting caller. Errors are `OSError`s that name the object.
+`web_server.py` reads from web servers. This is the only importer of obstore, the client for the others (in Rust; on two cores
+it reads 4,300 objects of 100 kB in a second over 16 connections, s3fs 160). Requests run on a few threads of this process, the
+*connections*, so that Ctrl-C reaches a waiting caller. Errors are `OSError`s that name the object.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ndd.io.connections import Connections
 from ndd.io.object_cache import ObjectCache
 
 _URL = re.compile(r"(s3|s3a|gs|az|azure|abfs|abfss|adl|https?)://([^/]+)/?(.*)", re.DOTALL)
-_STRONG = re.compile(r'"[^"]*"')  # an ETag that stands for these very bytes; others (W/"...") never match
+_STRONG = re.compile(r'"[^"]*"')  # a strong ETag, which identifies the exact bytes; weak ones (W/"...") never match
 _BEYOND = (
     "(?i)416|wanted range|out of range|satisfiable"  # in the error for a range that begins after the end of the object
 )
@@ -55,11 +55,11 @@ class Status(NamedTuple):
 
     size: int
     version: str
-    """Its ETag, or time of change where there is none."""
+    """Its ETag, or the time of its last change if there is none."""
 
 
 class Entries(NamedTuple):
-    """A folder: what lies directly in it, sorted."""
+    """The direct entries of a folder, sorted."""
 
     files: list[str]
     folders: list[str]
@@ -85,12 +85,12 @@ def object_store(
     timeout: float = 30.0,
     **client_options: Any,
 ) -> contextlib.AbstractContextManager[None]:
-    """Sets how objects are read, in this process and its children; in a `with` block until the end of the block.
+    """Sets how objects are read, in this process and its children; in a `with` statement until the end of the block.
 
     Wherever ndd takes a path it also takes `s3://bucket/key`, `gs://bucket/key`, `az://container/key` and
     `http(s)://host/path`. The client (obstore) finds credentials, region and endpoint itself: in
-    `AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `GOOGLE_SERVICE_ACCOUNT`, `AZURE_STORAGE_ACCOUNT_NAME` and
-    the like, from web identities and the metadata services of the clouds. This function is not needed for that.
+    `AWS_ACCESS_KEY_ID`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `GOOGLE_SERVICE_ACCOUNT`, `AZURE_STORAGE_ACCOUNT_NAME` and similar
+    variables, in web identities and in the metadata services of the clouds. This function is not needed for that.
 
     The URL of a web server is requested as it is, with its query: presigned URLs work. The user and password of
     `http://user:password@host` go to that server only, not to the target of a redirect. Redirects from https to http, and from
@@ -107,8 +107,8 @@ def object_store(
         retries: how often a request is repeated that got no response, a broken one, or a 5xx.
         timeout: seconds for one request.
         client_options: options of the stores of obstore: `region`, `endpoint`, `skip_signature=True` (public buckets),
-            `request_payer=True` (buckets whose readers pay), `virtual_hosted_style_request` and the like. Child processes
-            get them in the environment variable `NDD_OBJECT_STORE`, so keep secrets in the client's own places.
+            `request_payer=True` (buckets whose readers pay), `virtual_hosted_style_request` and others. Child processes get
+            them in the environment variable `NDD_OBJECT_STORE`, so pass secrets through the client's own variables.
 
     Raises ValueError for numbers out of range.
 
@@ -142,7 +142,7 @@ def is_remote(path: str) -> bool:
 
 
 def without_query(path: str) -> str:
-    """The URL of a file on a web server without its query and fragment; any other path as it is.
+    """The URL of a file on a web server without its query and fragment; any other path unchanged.
 
     >>> without_query("https://host/a.jpg?sig=5f"), without_query("s3://bucket/a?.jpg")
     ('https://host/a.jpg', 's3://bucket/a?.jpg')
@@ -151,12 +151,12 @@ def without_query(path: str) -> str:
 
 
 def connections() -> int:
-    """How many requests run at once."""
+    """The number of requests that run at once."""
     return int(_settings(_environment())["connections"])
 
 
 def read_objects(urls: Sequence[str]) -> list[Any]:
-    """The bytes of each object, u8, or the `OSError` that it cost. As many at once as there are connections."""
+    """The bytes of each object, u8, or its `OSError`. As many requests run at once as there are connections."""
     return _asked(_cached_range, [(url, 0, -1, "", None) for url in urls])
 
 
@@ -167,20 +167,20 @@ def read_object_ranges(
     versions: Sequence[str] | None = None,
     targets: Sequence[np.ndarray] | None = None,
 ) -> list[Any]:
-    """`sizes[i]` bytes (-1: all that follow) at `offsets[i]` of object `urls[i]`, u8, or the `OSError` that it cost.
+    """`sizes[i]` bytes (-1: to the end) at `offsets[i]` of object `urls[i]`, u8, or its `OSError`.
 
     Args:
-        versions: of the objects, where they are known, so that nothing of another one comes from the cache, or from a
-            store that says by ETags which one it has: an object that was replaced since is an error.
-        targets: where the bytes go, u8 of these sizes. Default: arrays of their own, which the pool of host memory gives.
+        versions: the known versions of the objects, so that no data of another version comes from the cache, or from a store
+            with ETags: an object that has been replaced is an error.
+        targets: arrays for the bytes, u8 of these sizes. Default: new arrays from the pool of host memory.
     """
     said, places = versions or [""] * len(urls), targets or [None] * len(urls)
     return _asked(_cached_range, list(zip(urls, map(int, offsets), map(int, sizes), said, places, strict=True)))
 
 
 def object_beginnings(urls: Sequence[str], sizes: Sequence[int]) -> list[Any]:
-    """A `Status` and the first bytes (u8; `sizes[i]`, or all that there are) of each object, or the `OSError` that it cost. One
-    request for both where a store is asked; nothing of it comes from the cache."""
+    """A `Status` and the first bytes (u8; `sizes[i]`, or all) of each object, or its `OSError`. A store gets one request for
+    both; the cache is not used."""
     return _asked(_beginning, list(zip(urls, map(int, sizes), strict=True)))
 
 
@@ -190,19 +190,19 @@ def object_statuses(urls: Sequence[str]) -> list[Any]:
 
 
 def list_folders(urls: Sequence[str]) -> list[Any]:
-    """`Entries`, or an `OSError`, for each folder; a folder without anything in it is one that does not exist."""
+    """`Entries`, or an `OSError`, for each folder; an empty folder does not exist."""
     return _asked(_entries, [(url,) for url in urls])
 
 
 def single(results: list[Any]) -> Any:
-    """The only result; its error is raised."""
+    """The only result; raises its error."""
     if isinstance(results[0], BaseException):
         raise results[0]
     return results[0]
 
 
 def _asked(do: Any, arguments: list[tuple[Any, ...]]) -> list[Any]:
-    """`do(environment, *a)` for each of these, in their order."""
+    """Calls `do(environment, *a)` for each of the arguments, in order."""
     environment = _environment()
     return _every_connection(_settings(environment)["connections"]).each(do, [(environment, *a) for a in arguments])
 
@@ -227,7 +227,7 @@ def _cached_range(
 def _read(
     environment: Environment, url: str, offset: int, size: int, version: str, target: np.ndarray | None
 ) -> np.ndarray:
-    """Into pooled memory: what the client gives cannot be written to, and lies anywhere."""
+    """Reads into pooled memory, because the client's memory is read-only and not aligned."""
     if size == 0:
         return host_empty(0, np.uint8)
     data = (_read_web if _is_web(url) else _read_store)(environment, url, offset, size, version)
@@ -253,7 +253,7 @@ def _read_store(environment: Environment, url: str, offset: int, size: int, vers
         except Exception as error:
             if size < 0 or not re.search(_BEYOND, str(error)):
                 raise
-            return b""  # the object ends before the range begins
+            return b""  # the range begins after the end of the object
 
 
 def _is_web(url: str) -> bool:
@@ -292,7 +292,7 @@ def _beginning(environment: Environment, url: str, size: int) -> tuple[Status, n
                 return _status_of(got.meta), np.frombuffer(got.bytes(), np.uint8)
             except Exception as error:
                 if not re.search(_BEYOND, str(error)):
-                    raise  # else the object is empty
+                    raise  # otherwise the object is empty
     status = _status(environment, url)
     return status, _read(environment, url, 0, min(size, status.size), status.version, None)
 
@@ -318,7 +318,7 @@ def _entries(environment: Environment, url: str) -> Entries:
 
 @contextlib.contextmanager
 def _named(url: str) -> Iterator[None]:
-    """Turns what the client raises into an `OSError` that names the object."""
+    """Converts the client's exceptions to an `OSError` that names the object."""
     try:
         yield
     except OSError as error:
@@ -358,17 +358,17 @@ def _sentence(error: Exception, url: str) -> OSError:
 
 
 def _told(error: Exception) -> str:
-    """The text of the client; of an answer in XML, which may quote what was signed, no more than its code and message."""
+    """The client's text. For a response in XML, which may quote the signed request, only its code and message."""
     text = str(error).partition("\n\nDebug source")[0].strip()
     parts = re.findall(r"<(?:Code|Message)>([^<]{1,300})", text)
     return text.partition("<")[0] + ": ".join(parts) if parts else text
 
 
-# What is kept in a process
+# State of a process
 
 
 def _environment() -> Environment:
-    """The variables that settings and credentials depend on. Another environment gets other settings and stores."""
+    """The variables that settings and credentials depend on. A changed environment gets new settings and stores."""
     names = [n for n in os.environ if n.startswith(("AWS_", "GOOGLE_", "AZURE_", "NDD_OBJECT_"))]
     return tuple([(n, os.environ.get(n, "")) for n in names])  # another thread may unset one
 
@@ -394,7 +394,7 @@ def _cache(environment: Environment) -> ObjectCache | None:
 
 
 def _store_of(environment: Environment, url: str, listed: bool = False) -> tuple[Any, str]:
-    """The client's store of a URL, and the object's name in it."""
+    """The client's store for a URL, and the object's name in it."""
     parts = _URL.match(url)
     if parts is None:
         raise OSError(errno.EINVAL, "Expected a URL of s3, gs or az", without_secrets(url))
@@ -411,9 +411,9 @@ def _store_of(environment: Environment, url: str, listed: bool = False) -> tuple
 
 
 def _made_store(root: str, environment: Environment, beginning: str | None = None) -> Any:
-    """The client's store for the objects of a bucket; with `beginning`, for those whose names begin so, and a "/" follows.
+    """The client's store for the objects of a bucket; with `beginning`, for those whose names begin with it and a "/".
 
-    The client parts names at "/" and takes no empty parts, which S3 does. They may stand in the URL of the server."""
+    The client splits names at "/" and refuses empty parts, which S3 allows. They may be in the URL of the server."""
     settings = _settings(environment)
     options = {name: value for name, value in settings.items() if name not in _DEFAULTS}
     if beginning is not None:
@@ -432,14 +432,16 @@ def _made_store(root: str, environment: Environment, beginning: str | None = Non
         try:
             return from_url(root, config=options or None, client_options=client, retry_config=retry)  # type: ignore[call-overload]
         except BaseException as error:
-            if not isinstance(error, TypeError) and type(error).__name__ != "PanicException":  # which is no Exception
+            if (
+                not isinstance(error, TypeError) and type(error).__name__ != "PanicException"
+            ):  # which is not an Exception
                 raise
             names = ", ".join(map(repr, options))
             raise ValueError(f"object_store: the client does not take {names} as they are: {error}") from None
 
 
 def _server_of(bucket: str, options: dict[str, Any], environment: dict[str, str], beginning: str) -> dict[str, Any]:
-    """The options by which the client asks a bucket for names that begin so."""
+    """The client's options to request names with this beginning from a bucket."""
 
     def said(*names: str) -> str:
         plain = [options.get(form) for name in names for form in (name, f"aws_{name}")]
@@ -475,7 +477,7 @@ def _imported() -> Any:
 
 _client = Memoized(_imported)
 _library: str | None = None  # the file of obstore's extension
-_stale = False  # what is loaded belongs to the parent of this process
+_stale = False  # whether the loaded library belongs to the parent of this process
 _of_parents: list[Any] = []  # modules that a child must not destroy
 
 
@@ -490,8 +492,8 @@ around_fork(in_child=_forked)
 
 
 def _copy_library() -> None:
-    """Loads obstore's extension once more, from memory. Its threads began in the parent and are not here, and a library
-    that is loaded already is not begun again: a request would wait forever. Takes 0.1 s, once in a process."""
+    """Loads obstore's extension again, from memory. Its threads started in the parent and do not exist here, and a loaded
+    library is not initialised again, so a request would wait forever. This takes 0.1 s, once in a process."""
     global _stale
     name = "obstore._obstore"
     old = [module_name for module_name in sys.modules if module_name.partition(".")[0] == "obstore"]
@@ -500,7 +502,7 @@ def _copy_library() -> None:
     if hasattr(os, "memfd_create"):
         handle = os.memfd_create("obstore")
         path = f"/proc/self/fd/{handle}"
-    else:  # macOS, where processes are not forked unless that is asked for
+    else:  # macOS, where processes are not forked by default
         handle, path = tempfile.mkstemp(".so")
     with os.fdopen(handle, "wb") as copied:
         copied.write(data)

@@ -1,4 +1,4 @@
-"""`ndd.io.video`: frames as a video file, to look at results; a video piece by piece."""
+"""`ndd.io.video`: writes frames as a video file, to look at results, and reads a video piece by piece."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from ndd.decoders.video.index import library, scan
 from ndd.decoders.video.open_files import OpenVideos
 
 _QUALITY = {"libx264": "crf", "libx265": "crf", "libvpx-vp9": "crf", "libsvtav1": "crf"}
-# Pixels: of frames that are less wide the libraries write beyond their memory (x265 4.2 from the second frame on, SVT-AV1
-# 4.1: found by a malloc that checks, over all encoders and sizes up to 64).
+# Pixels: with narrower frames the libraries write beyond their memory (x265 4.2 from the second frame on, SVT-AV1 4.1; a
+# checking malloc detected it, over all encoders and sizes up to 64).
 _LEAST_WIDTH = {"libx265": 49, "libsvtav1": 26}
 _CODECS = {"mp4": "libx264", "mov": "libx264", "mkv": "libx264", "webm": "libvpx-vp9", "avi": "mpeg4"}
 
@@ -38,20 +38,20 @@ def write(
     quality: int = 23,
     key_interval: int | None = None,
 ) -> None:
-    """Writes a video file, which is there whole or not at all.
+    """Writes a video file atomically: it is complete or missing.
 
     Args:
-        path: where to; the ending says the format: mp4, mov, mkv (H.264), webm (VP9), avi (MPEG-4).
-        frames: u8 `[frames, height, width, channels]` of 3 channels (RGB) or 1 (gray): a Tensor, on a GPU too, an
-            array or anything else that NumPy reads.
+        path: the file; its ending determines the format: mp4, mov, mkv (H.264), webm (VP9), avi (MPEG-4).
+        frames: u8 `[frames, height, width, channels]` with 3 channels (RGB) or 1 (gray): a Tensor (also on a GPU), an array, or
+            any other object that NumPy can read.
         rate: frames a second.
         codec: FFmpeg's name of an encoder, such as "libx265"; default as above.
-        quality: of H.264, HEVC, VP9 and AV1: the "crf", 0 (nothing is lost) to 51; others ignore it.
-        key_interval: how many frames lie between two key frames at most; default: the encoder's.
+        quality: the "crf" of H.264, HEVC, VP9 and AV1, 0 (lossless) to 51; other codecs ignore it.
+        key_interval: the most frames between two key frames; default: the encoder's.
 
-    Needs PyAV. Raises RuntimeError for frames of another form, ValueError for an unknown format or codec and for a rate
-    or interval that is none, before the file is made; RuntimeError too for what the encoder refuses, and for widths below
-    49 with libx265 and below 26 with libsvtav1, which write beyond their memory there.
+    Needs PyAV. Raises RuntimeError for frames of another form, ValueError for an unknown format or codec and for an invalid
+    rate or interval, before the file is created. Raises RuntimeError also for frames that the encoder refuses, and for widths
+    below 49 with libx265 and below 26 with libsvtav1, which then write beyond their memory.
 
     Raises as `encode`: ValueError, RuntimeError or ImportError; OSError for a file that cannot be written.
 
@@ -64,7 +64,7 @@ def write(
     path = os.fsdecode(path)
     format = os.path.splitext(path)[1][1:].lower() or "mp4"
     array = _checked(frames, format, rate, codec, key_interval)
-    plain = os.path.isfile(path) or not os.path.exists(path)  # else a pipe or a device
+    plain = os.path.isfile(path) or not os.path.exists(path)  # otherwise a pipe or a device
     with atomic_file(os.path.realpath(path)) if plain else open(path, "wb") as file:
         _encode(file, array, format, rate, codec, quality, key_interval)
 
@@ -78,7 +78,7 @@ def encode(
     quality: int = 23,
     key_interval: int | None = None,
 ) -> np.ndarray:
-    """As `write`, into memory: the bytes of the file, u8 `[size]`. `format` stands for the ending of a path.
+    """Does the same as `write` in memory: returns the bytes of the file, u8 `[size]`. `format` replaces the ending of a path.
 
     Args:
         frames, rate, codec, quality, key_interval: as for `write`.
@@ -98,7 +98,7 @@ def encode(
 
 
 def _checked(frames: Any, ending: str, rate: float, codec: str | None, interval: int | None) -> np.ndarray:
-    """The frames as an array. An error is found before a file is made."""
+    """The frames as an array. Errors are raised before a file is created."""
     array = np.asarray(frames.cpu() if hasattr(frames, "cpu") else frames)
     if array.dtype != np.uint8 or array.ndim != 4 or array.shape[3] not in (1, 3) or not array.size:
         raise RuntimeError(
@@ -145,7 +145,7 @@ def _encode(
         with av.open(file, "w", format=form) as container:
             stream = container.add_stream(name, rate=Fraction(rate).limit_denominator(100_000))
             stream.width, stream.height = width, height
-            # An odd size: H.264 and HEVC have no 4:2:0 of it, MPEG-4 has nothing else.
+            # For odd sizes H.264 and HEVC have no 4:2:0, and MPEG-4 has nothing else.
             stream.pix_fmt = "yuv444p" if (width % 2 or height % 2) and name != "mpeg4" else "yuv420p"
             options = {_QUALITY[name]: str(quality)} if name in _QUALITY else {}
             if name == "libvpx-vp9":
@@ -162,7 +162,9 @@ def _encode(
     except av.FFmpegError as error:
         if isinstance(error, MemoryError):
             raise
-        if isinstance(error.__context__, OSError):  # of the file, that of a full disk say; then its end went wrong too
+        if isinstance(
+            error.__context__, OSError
+        ):  # an error of the file, such as a full disk, after which closing it failed too
             raise error.__context__ from None
         raise RuntimeError(
             f"FFmpeg's encoder {name!r} cannot make a file of format {ending!r} of frames of {height}x{width}: {error}"
@@ -178,24 +180,24 @@ def sequences(
     pad_sequences: bool = False,
     threads: int = 1,
 ) -> Iterator[Any]:
-    """Goes through a video, `sequence_length` frames at a time: for a video too long for one value.
+    """Iterates over a video, `sequence_length` frames at a time: for a video too long for one value.
 
-    Each sequence is a Tensor u8 "FHWC", RGB, upright; the last one has the frames that are left. Decoding goes on from
-    sequence to sequence. `decoders.video` and `readers.Video` give sequences from anywhere in a video.
+    Each sequence is a Tensor u8 "FHWC", RGB, upright; the last one has the remaining frames. Decoding continues from sequence
+    to sequence. `decoders.video` and `readers.Video` give sequences from anywhere in a video.
 
     Args:
         video: a path, or the bytes of a file, u8 `[size]`: a Tensor, an array.
         sequence_length: frames, from 1.
-        batch_size: give Batches of this many sequences, the last one of those that are left. On a GPU the sequences of a
-            batch are decoded by several engines.
-        device: where the frames come out. A GPU's engines decode what they can, as in `decoders.video`.
-        pad_sequences: fill the last sequence up with black frames.
-        threads: how many threads of FFmpeg decode.
+        batch_size: return Batches of this many sequences; the last one may have fewer. On a GPU several engines decode the
+            sequences of a batch.
+        device: the device of the frames. A GPU's engines decode what they can, as in `decoders.video`.
+        pad_sequences: pad the last sequence with black frames.
+        threads: the number of FFmpeg's decoding threads.
 
-    Needs PyAV. Raises ValueError for a length or a batch size below 1; RuntimeError for what is not a video, and where a frame is
-    damaged.
+    Needs PyAV. Raises ValueError for a length or a batch size below 1; RuntimeError for bytes that are not a video, and for a
+    damaged frame.
 
-    Raises TypeError or ValueError for what is no device.
+    Raises TypeError or ValueError for an invalid device.
 
     >>> import ndd, numpy as np
     >>> clip = ndd.io.video.encode(np.zeros((10, 32, 48, 3), np.uint8))
@@ -218,7 +220,7 @@ def sequences(
 
 
 class _OnCpu:
-    """A video that is gone through on the CPU."""
+    """A video that is decoded on the CPU."""
 
     def __init__(self, video: Any, threads: int):
         self._file = VideoFile(_file_of(video), threads)
@@ -235,7 +237,7 @@ class _OnCpu:
 
 
 class _OnGpu:
-    """A video that is gone through on a GPU."""
+    """A video that is decoded on a GPU."""
 
     fill, ycbcr = np.zeros(3, np.uint8), False
 
@@ -263,7 +265,7 @@ class _OnGpu:
 
 
 class _Sources(list[str]):
-    """The sources of sequences, and the videos, which live as long as they may still be decoded."""
+    """The sources of sequences. It keeps the videos alive as long as they may still be decoded."""
 
     videos: Any
 

@@ -1,8 +1,8 @@
-"""Files of web servers (`http://`, `https://`): whole, in ranges, and how large they are.
+"""Reads files of web servers (`http://`, `https://`): complete, in ranges, and their sizes.
 
-A URL is asked for as it stands, with its query: that is what presigned URLs are. Only GET is used, for a signature holds for
-one method. Whom a server hands a request on to is not trusted with what the URL's own server is: another server gets neither
-user name nor password, and nobody from outside leads to an address of this machine or of its network.
+A URL is requested unchanged, with its query, because presigned URLs depend on it. Only GET is used, because a signature is
+valid for one method. The target of a redirect is trusted less than the URL's own server: another server gets neither user name
+nor password, and redirects from outside to an address of this machine or of its network are refused.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ from ndd._tensor.secrets import redact, without_secrets, without_secrets_of
 
 _REDIRECTS = (301, 302, 303, 307, 308)
 _MOST_REDIRECTS = 10
-_AGAIN = (408, 425, 429, 500, 502, 503, 504)  # the next attempt may be answered
+_AGAIN = (408, 425, 429, 500, 502, 503, 504)  # the next attempt may succeed
 _PIECE = 1 << 20
-_SMALL = 1 << 16  # bytes: rather read to their end than connected anew for
+_SMALL = 1 << 16  # bytes: reading them to the end is cheaper than a new connection
 _SECONDS_TO_CONNECT = 10.0
 _LONGEST_PAUSE = 15.0
 _PARTS = re.compile(r"(https?)://([^/?#]*)([^#]*)", re.DOTALL | re.IGNORECASE)
@@ -45,7 +45,7 @@ _warned: set[tuple[str, str]] = set()
 
 
 class Settings(NamedTuple):
-    """How often, and for how many seconds at most, something is tried."""
+    """The number of attempts and the time limit, in seconds, of a request."""
 
     retries: int
     timeout: float
@@ -61,11 +61,11 @@ class Zone(IntEnum):
 
 
 class _Refused(OSError):
-    """An error that a retry does not mend."""
+    """An error that a retry cannot fix."""
 
 
 class _TryAgain(OSError):
-    """An answer that says: later."""
+    """A response that asks to try again later."""
 
 
 class _Server(NamedTuple):
@@ -100,9 +100,9 @@ class _Target(NamedTuple):
 
 
 def read(url: str, offset: int, size: int, version: str, settings: Settings) -> bytearray:
-    """`size` bytes (-1: all that follow) at `offset`, fewer where the file ends. OSError that names the file.
+    """Reads `size` bytes (-1: to the end) at `offset`, fewer if the file ends. OSError that names the file.
 
-    `version` is an ETag: a file that has another one by now is an error, as far as the server says so."""
+    `version` is an ETag: a file whose ETag has changed is an error, if the server reports it."""
     headers = {"If-Match": version} if _STRONG.fullmatch(version) else {}
     if size >= 0:
         headers["Range"] = f"bytes={offset}-{offset + size - 1}"
@@ -111,7 +111,7 @@ def read(url: str, offset: int, size: int, version: str, settings: Settings) -> 
 
     def taken(answer: http.client.HTTPResponse) -> bytearray:
         if answer.status == 416:
-            return bytearray()  # it ends before the range begins
+            return bytearray()  # the range begins after the end of the file
         _check(answer)
         if headers.get("If-Match") and answer.getheader("ETag", version) != version:
             raise _replaced()
@@ -125,7 +125,7 @@ def read(url: str, offset: int, size: int, version: str, settings: Settings) -> 
 
 
 def status(url: str, settings: Settings) -> tuple[int, str]:
-    """How large a file is, and its ETag or the time of its last change. OSError that names it."""
+    """The size of a file, and its ETag or the time of its last change. OSError that names it."""
 
     def taken(answer: http.client.HTTPResponse) -> tuple[int, str]:
         if answer.status != 416:
@@ -141,7 +141,7 @@ def status(url: str, settings: Settings) -> tuple[int, str]:
 
 
 def _tried(url: str, headers: dict[str, str], take: Any, settings: Settings) -> Any:
-    """`take(answer)`, again where there was none or a broken one."""
+    """`take(answer)`, with retries after a missing or broken response."""
     with _named(url):
         target, pause = _Target.of(url), 0.1
         for attempt in range(settings.retries + 1):
@@ -158,7 +158,7 @@ def _tried(url: str, headers: dict[str, str], take: Any, settings: Settings) -> 
 
 
 def _asked(target: _Target, headers: dict[str, str], take: Any, deadline: float) -> Any:
-    """`take(answer)` of the server that has the file in the end."""
+    """`take(answer)` for the response of the server at the end of all redirects."""
     first = origin = None
     for _ in range(_MOST_REDIRECTS + 1):
         with _answered(target, headers, origin, deadline) as (connection, answer):
@@ -203,8 +203,8 @@ def _warn(host: str, other: str) -> None:
 def _answered(
     target: _Target, headers: dict[str, str], origin: Zone | None, deadline: float
 ) -> Iterator[tuple[_Connection, http.client.HTTPResponse]]:
-    """The answer to one request. The server may have closed a connection that was kept open: then a new one is
-    made. It is kept again where the answer has been read to its end."""
+    """The response to one request. If the server has closed an idle connection, a new one is opened. A connection is reused if
+    its response has been read to the end."""
     kept: dict[_Server, _Connection] = _local.__dict__.setdefault("kept", {})
     sent = {"User-Agent": "ndd", **headers}
     if target.authorization:
@@ -241,7 +241,7 @@ def _answered(
 
 
 def _body(answer: http.client.HTTPResponse, limit: int | None) -> bytearray:
-    """The body of an answer, up to a limit."""
+    """The body of a response, up to a limit."""
     data = bytearray()
     while limit is None or len(data) < limit:
         piece = answer.read(_PIECE if limit is None else min(_PIECE, limit - len(data)))
@@ -254,7 +254,7 @@ def _body(answer: http.client.HTTPResponse, limit: int | None) -> bytearray:
 
 
 def _range(answer: http.client.HTTPResponse) -> tuple[int | None, int | None]:
-    """The offset of the part of a file in an answer, and the size of the file."""
+    """The offset of the part of a file in a response, and the size of the file."""
     stated = _RANGE.match(answer.getheader("Content-Range", ""))
     if stated is None:
         return None, None
@@ -262,7 +262,7 @@ def _range(answer: http.client.HTTPResponse) -> tuple[int | None, int | None]:
 
 
 def _check(answer: http.client.HTTPResponse) -> None:
-    """OSError for an answer that is none of the file."""
+    """OSError for a response that does not contain the file."""
     code = answer.status
     if code in (200, 206):
         return
@@ -285,7 +285,7 @@ def _replaced() -> OSError:
 
 @contextmanager
 def _named(url: str) -> Iterator[None]:
-    """Turns what fails into an `OSError` that names the file, without its secrets."""
+    """Converts errors to an `OSError` that names the file, without its secrets."""
     name = without_secrets(url)
     try:
         yield
@@ -306,7 +306,7 @@ def _named(url: str) -> Iterator[None]:
 
 
 class _Timed:
-    """A socket whose every wait ends at a deadline: not each of many waits lasts as long as the request may."""
+    """A socket whose waits all end at a deadline, so that many waits together take no longer than the request may."""
 
     deadline = math.inf
 
@@ -327,7 +327,7 @@ class _Encrypted(_Timed, ssl.SSLSocket):
 
 
 class _Connection(http.client.HTTPConnection):
-    """One to a server, or to the proxy that the environment names for it."""
+    """A connection to a server, or to the proxy that the environment names for it."""
 
     sock: Any
     zone = Zone.PUBLIC
@@ -363,7 +363,8 @@ class _Connection(http.client.HTTPConnection):
         super().request(method, url, body, headers or {}, **options)
 
     def check(self, origin: Zone | None) -> None:
-        """That this server may be asked after one in zone `origin`, as far as that is known before it is connected to."""
+        """Checks that this server may be requested after one in zone `origin`, as far as this is known before the
+        connection."""
         if origin is not None and (self.sock is not None or self.proxied) and not _may_follow(self.zone, origin):
             raise _inside(self.host)
 
@@ -374,8 +375,8 @@ class _Connection(http.client.HTTPConnection):
         self.sock.settimeout(max(deadline - time.monotonic(), 0.001))
 
     def dial(self, address: tuple[str, int], *unused: Any, origin: Zone | None, deadline: float) -> socket.socket:
-        """A socket to the first address of a name that answers. The zone of each is looked at before: a name may have others
-        when it is asked for again."""
+        """A socket to the first address of a name that answers. The zone of each address is checked first, because a second
+        lookup of the name may return other addresses."""
         problem: OSError = ConnectionError(f"{address[0]} has no address")
         for family, kind, protocol, _, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
             zone = zone_of(str(place[0]))
@@ -408,7 +409,7 @@ def _context() -> ssl.SSLContext:
 
 
 def _proxy(server: _Server) -> _Target | None:
-    """The proxy for a server, by the environment or the system's settings."""
+    """The proxy for a server, from the environment or the system's settings."""
     url = urllib.request.getproxies().get(server.scheme)
     if not url or urllib.request.proxy_bypass(server.host):
         return None
@@ -429,7 +430,7 @@ def _basic(user: str) -> str:
 
 
 def zone_of(address: str) -> Zone:
-    """The zone of an IP address; that of the IPv4 address in one of IPv6 that stands for it.
+    """The zone of an IP address. For an IPv6 address with an embedded IPv4 address it is the zone of the latter.
 
     >>> [zone_of(a).name for a in ("9.9.9.9", "10.0.0.1", "::1", "169.254.169.254", "::ffff:127.0.0.1", "64:ff9b::7f00:1")]
     ['PUBLIC', 'PRIVATE', 'LOOPBACK', 'LINK_LOCAL', 'LOOPBACK', 'LOOPBACK']
@@ -448,7 +449,7 @@ def zone_of(address: str) -> Zone:
 
 
 def _zone_of_name(host: str) -> Zone:
-    """That of a host behind a proxy, which looks its address up."""
+    """The zone of a host behind a proxy, which resolves its address."""
     try:
         return zone_of(host)
     except ValueError:

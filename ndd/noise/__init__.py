@@ -1,4 +1,4 @@
-"""Noise: random changes of every number, pixel or count. The same noise on CPU and GPU for a generator's state."""
+"""Noise: random changes of every number, pixel or count. For a given state of the generator, CPU and GPU add the same noise."""
 
 from ndd.noise.gaussian import gaussian
 from ndd.noise.salt_and_pepper import salt_and_pepper

@@ -1,4 +1,4 @@
-"""`ndd.noise.gaussian`: normal noise added to every number."""
+"""`ndd.noise.gaussian`: adds normal noise to every number."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _ZERO = np.float32(0)
 
 @operator(random=True, types=(*INTEGERS, "f32"))
 def gaussian(input, /, *, mean: PerSample[float] = 0.0, stddev: PerSample[float] = 1.0):
-    """Adds a number of a normal distribution to each number of the input.
+    """Adds a number from a normal distribution to each number of the input.
 
     Args:
         input: any shape and layout; an integer type or f32. Type, shape and layout stay.
-        mean, stddev: of the noise, in units of the input.
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        mean, stddev: those of the noise, in units of the input.
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
 
-    `out = in + noise`, where the noise is what `random.normal(mean, stddev, shape=in.shape)` draws; integers are
+    `out = in + noise`, where the noise is `random.normal(mean, stddev, shape=in.shape)`; integers are
     rounded half away from zero and saturated. 32- and 64-bit integers draw and add in float64. CPU and GPU add the
-    same noise, equal to DALI's on the CPU but for the last bit of one float32 in 70.
+    same noise, equal to DALI's on the CPU except for the last bit of one float32 in 70.
 
-    `skimage.util.random_noise(mode="gaussian")` takes the variance, of an image scaled to 0..1, and gives floats:
+    `skimage.util.random_noise(mode="gaussian")` takes the variance for an image scaled to 0..1, and returns floats:
     `stddev = 255 * sqrt(var)` here.
 
     Raises RuntimeError for other element types.
@@ -58,7 +58,7 @@ def _(call, input, *, mean, stddev):
     return Plan(input.shapes, noise)
 
 
-# A batch: float64 draws of all samples are made by one compiled call.
+# A batch: one compiled call draws the float64 numbers of all samples.
 @gaussian.batch
 def _(call, plan, input, out):
     streams, means, deviations = (plan.per_sample[name] for name in ("stream", "mean", "stddev"))

@@ -1,7 +1,7 @@
 """Poisson variates for kernels. `poisson.cuh` has the same for GPU kernels.
 
-Elements with the same residue modulo 4 stand at the same word of their blocks (see `philox.py`). They go from block to block
-together, with two uniform numbers each, so that the compiler can fill vector registers.
+Elements with the same residue modulo 4 begin at the same word of their blocks (see `philox.py`). They advance from block to
+block together, with two uniform numbers each, so that the compiler can fill vector registers.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from ndd._cpu.draws import uniform_at
 from ndd._cpu.philox import CHUNK, STRIDE, philox_block
 
 SMALL = 12.0
-"""Below this mean the product of uniform numbers is followed until it falls below exp(-mean)."""
+"""Below this mean uniform numbers are multiplied until the product is below exp(-mean)."""
 
 CONSTANTS = 13
-"""Numbers that depend on the mean alone: a row of `constants` for each mean that comes up again and again."""
+"""Numbers that depend only on the mean: a row of `constants` for each mean that recurs often."""
 
 LOG_FACTORIALS = np.array([math.lgamma(k + 1.0) for k in range(1024)])
 
-_BLOCKS = 4  # that a large mean takes in one go
+_BLOCKS = 4  # that a large mean reads at a time
 _MOST = 2147483646.0
 _PER_RESIDUE = CHUNK // 4
 _U = np.uint64
@@ -53,7 +53,7 @@ def prepare(c, mean):
 
 @kernel
 def poisson_row(out, mean, stream, first, slots, constants, log_factorials):
-    """Poisson counts as float32 for elements from `first` on (at most CHUNK); two words a uniform number.
+    """Poisson counts as float32 for elements from `first` on (at most CHUNK); two words for each uniform number.
 
     `slots` is the row of `constants` for each element's mean; -1, the last row, is for means without a row of their own.
     """
@@ -94,7 +94,7 @@ def _blocks(a, b, c, d, index, key, base, sequence):
 
 @kernel
 def _small(out, index, limit, place):
-    """Counts for means below 12 and elements of one residue: how many products of the first numbers stay above the limit."""
+    """Counts for means below 12 and elements of one residue: the number of products of the first numbers above the limit."""
     n = index.size
     a, b, c, d = empty(n, np.uint32), empty(n, np.uint32), empty(n, np.uint32), empty(n, np.uint32)
     carry, product, count = empty(n, np.uint32), np.ones(n, np.float64), zeros(n, np.float64)
@@ -125,7 +125,7 @@ def _small(out, index, limit, place):
 
 @kernel
 def _follow(product, count, limit, low, high):
-    """One number further: 1 more where the product stays above the limit; below it, it remains."""
+    """Multiplies one more number: the count increases if the product stays above the limit."""
     for k in range(product.size):
         product[k] *= np.float64((_U(high[k]) << _U(32)) | _U(low[k])) * 2.0**-64
         count[k] += 1.0 if product[k] > limit[k] else 0.0
@@ -133,7 +133,7 @@ def _follow(product, count, limit, low, high):
 
 @kernel
 def _gather(out, index, limit, product, count, carry, left):
-    """Writes the counts; those that go on move to the front. How many these are."""
+    """Writes the counts, and moves unfinished ones to the front. Returns the number of these."""
     kept = 0
     for k in range(left):
         e, bound, running, drawn, word = index[k], limit[k], product[k], count[k], carry[k]
@@ -165,8 +165,7 @@ def _large_numbers(numbers, index, place):
 def _large(out, index, means, place, slots, constants, log_factorials):
     """Counts for the means of at least 12: Devroye's rejection from normal, constant and exponential pieces (1986).
 
-    What makes a uniform number stands here three times: as a function it would count references of the arrays for
-    each number.
+    The code for a uniform number is repeated three times: a function would count references to the arrays for each number.
     """
     draws, last = 2 * _BLOCKS - ((np.int64(place[3]) + 1) >> 1), 1.0 - 2.0**-53
     numbers = empty((draws, index.size), np.float64)
@@ -243,10 +242,10 @@ def _fill_words(out, stream, first, elements, index):
 
 
 class Counted:
-    """Poisson counts of many means by NumPy, for as long as `poisson_row` is not compiled.
+    """Poisson counts for many means with NumPy, until `poisson_row` is compiled.
 
     Args:
-        means: float64, of elements from `first` on of a sample with this `stream`.
+        means: float64, for elements from `first` on of a sample with this `stream`.
     """
 
     def __init__(self, means: np.ndarray, stream: np.ndarray, first: int):
@@ -326,7 +325,7 @@ class Counted:
             left = left[~good]
 
     def _polar(self, wanted: np.ndarray, left: np.ndarray, drawn: Any, z: np.ndarray, spare: np.ndarray) -> None:
-        """Two normals for each of the wanted ones: one now, one to spare."""
+        """Draws two normals for each of the wanted elements: one to use now, one for later."""
         open_ = np.flatnonzero(wanted)
         while open_.size:
             p = 2.0 * drawn(left[open_]) - 1.0

@@ -1,4 +1,4 @@
-"""`ndd.noise.salt_and_pepper`: random pixels become white or black."""
+"""`ndd.noise.salt_and_pepper`: makes random pixels white or black."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ def salt_and_pepper(
     salt_val: PerSample[float] = None,
     salt_vs_pepper: PerSample[float] = 0.5,
 ):
-    """Replaces random pixels, or random numbers, by a high value ("salt") or a low one ("pepper").
+    """Replaces random pixels, or random numbers, with a high value ("salt") or a low one ("pepper").
 
     Args:
         input: an integer type or f32. Type, shape and layout stay. All numbers of a pixel change together, so the
             layout needs a C; without a layout the last axis is the channels.
-        per_channel: every number is on its own; any layout will do.
+        per_channel: every number changes independently; any layout is accepted.
         prob: the share of pixels (or numbers) that change, 0 to 1.
         salt_vs_pepper: the share of these that become salt, 0 to 1.
-        salt_val, pepper_val: what they become; default: the largest and smallest number of an integer type, 1 and -1
-            of f32. For integers the fraction is dropped, and what the type cannot hold wraps around (300 is 44 in uint8).
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        salt_val, pepper_val: the new values; default: the largest and smallest number of an integer type, 1 and -1 for f32. For
+            integers the fraction is dropped, and numbers outside the type wrap around (300 becomes 44 in uint8).
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
 
     A pixel changes if its word is below `prob * 2**32`, to salt below `prob * salt_vs_pepper * 2**32`. CPU and GPU
-    change the same pixels, those that DALI changes on the CPU. Differs from DALI: channels may be anywhere in the layout.
+    change the same pixels, those that DALI changes on the CPU. Differences from DALI: channels may be anywhere in the layout.
 
-    `skimage.util.random_noise(mode="s&p")` changes every number on its own (`per_channel=True` here), and its "black" is
+    `skimage.util.random_noise(mode="s&p")` changes every number independently (`per_channel=True` here), and its "black" is
     0 for floats.
 
-    Raises RuntimeError for other element types, for shares outside of 0 to 1 and for layouts without channels.
+    Raises RuntimeError for other element types, for shares outside 0 to 1 and for layouts without channels.
 
     >>> import ndd, numpy as np
     >>> gray = ndd.tensor(np.full((1, 8, 1), 128, np.uint8), layout="HWC")
@@ -106,7 +106,7 @@ def _extents(input: Operand, per_channel: bool) -> np.ndarray:
 @salt_and_pepper.cpu
 @kernel
 def _strew(x, out, extents, stream, changed, salted, pepper, salt):
-    """Of [outer, channels, inner] elements, in flat arrays."""
+    """Adds the noise to elements [outer, channels, inner], in flat arrays."""
     for i in each(x.size):
         out[i] = x[i]
     channels, inner = extents[1], extents[2]
@@ -120,7 +120,7 @@ def _strew(x, out, extents, stream, changed, salted, pepper, salt):
             if word < changed:
                 value = salt if word < salted else pepper
                 place = (first + i) * channels
-                if inner > 1:  # a division takes as long as the rest
+                if inner > 1:  # a division takes as long as the other work
                     outer = (first + i) // inner
                     place = first + i + outer * inner * (channels - 1)
                 for c in range(channels):

@@ -20,20 +20,21 @@ _TILE, _THREADS = 8192, 256  # of a block of shot.cu: bytes, threads
 
 @operator(random=True, types=(*INTEGERS, "f32"))
 def shot(input, /, *, factor: PerSample[float] = None):
-    """Replaces each number by one of a Poisson distribution around it, as an image sensor counts photons.
+    """Replaces each number with one from a Poisson distribution around it, as an image sensor counts photons.
 
     Args:
         input: any shape and layout; an integer type or f32. Type, shape and layout stay.
-        factor: what one event adds; the results are its multiples, and the larger it is the more noise there is.
-            Default 12 (DALI's documentation says 20; what it computes is 12). 0 gives zeros.
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        factor: the value of one event; results are its multiples, and a larger factor means more noise. Default 12 (DALI's
+            documentation says 20, but it computes with 12). 0 gives zeros.
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
 
     `out = poisson(max(0, in * (1 / factor))) * factor` in 32 bits, rounded half away from zero and saturated for
     integers. CPU and GPU count the same events, those that DALI counts on the CPU. The standard deviation is
-    `sqrt(in * factor)`. Below a mean of 12 a count is how many products of the element's 64-bit uniform numbers stay
-    above `exp(-mean)`, from there on it comes from Devroye's rejection; above 2**31 it is the mean.
+    `sqrt(in * factor)`. For a mean below 12 the count is the number of products of the element's 64-bit uniform numbers above
+    `exp(-mean)`; for larger means it comes from Devroye's rejection method; above 2**31 it is the mean.
 
-    `skimage.util.random_noise(mode="poisson")` gives floats and derives the factor from how many values an image has.
+    `skimage.util.random_noise(mode="poisson")` returns floats and derives the factor from the number of distinct values of an
+    image.
 
     Raises RuntimeError for other element types.
 
@@ -59,7 +60,7 @@ def _(array, out, stream, factor):
         out[...] = 0
         return
     counts = out.reshape(-1) if out.dtype == np.float32 else np.empty(out.size, np.float32)
-    # Of a mean that comes up often, as those of 8-bit numbers do, what depends on it alone is kept.
+    # Numbers that depend only on the mean are cached if the mean recurs often, as for 8-bit inputs.
     rows = 256 if out.dtype.itemsize == 1 else 0
     constants = np.zeros((rows + 1, CONSTANTS))
     _count(array.reshape(-1), counts, stream, np.float32(factor), constants, LOG_FACTORIALS)
@@ -86,7 +87,7 @@ def _count(array, out, stream, factor, constants, log_factorials):
 def _(array, out, stream, factor, constants, log_factorials):
     with np.errstate(all="ignore"):
         for first in range(0, out.size, _AT_ONCE):
-            # Not divided by the factor: next to a whole number the last bit makes other counts.
+            # Not divided by the factor: close to an integer the last bit changes the count.
             mean = array[first : first + _AT_ONCE].astype(np.float32) * (np.float32(1) / factor)
             mean = np.where(mean < 0, np.float32(0), mean).astype(np.float64)
             out[first : first + _AT_ONCE] = Counted(mean, stream, first).counts * factor

@@ -1,9 +1,9 @@
 """Where the time of a loop goes: `ndd.profile`, `ndd.explain`, `ndd.progress`.
 
-`recorder.py` makes a `Span` (`spans.py`) of each piece of work and each wait (`ndd/_execution/observation.py` reports them);
-every `Profile` (`loop_profile.py`) that is on gets it. `report.py` writes the table, `trace.py` the file for Perfetto,
-`explanation.py` says how one value was made. `device_times.py` asks CUDA how long its streams worked. `progress_bar.py` is the only
-importer of tqdm.
+`recorder.py` creates a `Span` (`spans.py`) for each piece of work and each wait (`ndd/_execution/observation.py` reports them);
+every active `Profile` (`loop_profile.py`) gets it. `report.py` writes the table, `trace.py` the file for Perfetto, and
+`explanation.py` tells how a value was computed. `device_times.py` measures how long CUDA streams worked. `progress_bar.py` is
+the only importer of tqdm.
 """
 
 from ndd.profiling.explanation import explain

@@ -1,4 +1,5 @@
-"""How long a CUDA stream worked, by events before and after the work. Nothing waits for the GPU while the loop runs."""
+"""Measures how long a CUDA stream worked, with events before and after the work. Nothing waits for the GPU while the loop
+runs."""
 
 from __future__ import annotations
 
@@ -7,7 +8,7 @@ from typing import Any
 
 
 class Timing:
-    """The events around some work on a stream. What other streams do meanwhile makes it longer.
+    """The events around some work on a stream. Work of other streams in the meantime makes it longer.
 
     Args:
         stream: torch's stream.
@@ -23,11 +24,11 @@ class Timing:
         self._seconds: tuple[int, float] | None = None
 
     def end(self, stream: Any) -> None:
-        """The work is queued."""
+        """Records the end, after the work is queued."""
         self._end.record(stream)
 
     def measured(self) -> tuple[int, float]:
-        """When the work began, as `time.perf_counter_ns` tells it, and how many seconds it took. Waits for the GPU."""
+        """When the work began, on the clock of `time.perf_counter_ns`, and how many seconds it took. Waits for the GPU."""
         if self._seconds is None:
             self._end.synchronize()
             moment, anchor = self._anchor
@@ -37,7 +38,7 @@ class Timing:
 
 
 def has_gpu() -> bool:
-    """Whether torch has one to measure."""
+    """Whether torch has a GPU."""
     import torch
 
     return torch.cuda.is_available()
@@ -53,7 +54,7 @@ _anchors: dict[int, tuple[int, Any]] = {}
 
 
 def _anchor_of(stream: Any) -> tuple[int, Any]:
-    """A moment of the host, and the event of the GPU that was reached then. Once for each GPU this waits."""
+    """A time of the host, and a GPU event that was reached at that time. This waits once for each GPU."""
     number = stream.device_index
     known = _anchors.get(number)
     if known is None:

@@ -1,6 +1,6 @@
-"""`ndd.explain`: how one value was made."""
+"""`ndd.explain`: how a value was computed."""
 
-# What is private to users, such as `Handle._store`, is the library's own.
+# Names that are private for users, such as `Handle._store`, belong to this library.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ _NAMES = {
     "opencv": "OpenCV", "pillow": "Pillow", "simplejpeg": "simplejpeg", "python_api": "nvImageCodec", "png": "ndd's PNG kernel",
     "jpeg": "ndd's JPEG kernel", "tiff": "ndd's TIFF reader", "bmp": "ndd's BMP reader",
 }  # fmt: skip
-_TOLD = 8  # numbers of samples that are named
+_TOLD = 8  # the most sample numbers to list
 
 
 def explain(value: Any) -> str:
-    """How a value was made, while a profile was on: what ran, where, how long, what was fused, what had run ahead, which decoder
-    made which picture.
+    """Tells how a value was computed while a profile was on: what ran, where, how long, what was fused, what had run ahead,
+    which decoder decoded which picture.
 
     Args:
-        value: a Tensor or Batch that was made within `with ndd.profile():`. It is evaluated.
+        value: a Tensor or Batch that was made within `with ndd.profile():`, or an output of a pipeline. It is evaluated.
 
-    The value stands first, what it was made from below it, indented. Milliseconds are those of the work itself, on the thread that
-    stands beside it; "100 %" is all work for this value, without the reader's.
+    The value comes first, with its inputs below it, indented. Milliseconds are those of the work itself, on the thread named
+    beside it; "100 %" is all work for this value, without the reader's.
 
-    Raises TypeError for anything but a Tensor or Batch, RuntimeError for a value that was made while no profile was on.
+    Raises TypeError unless it is a Tensor or Batch, RuntimeError for a value that was computed without an active profile.
 
     >>> import ndd
     >>> with ndd.profile():
@@ -39,11 +39,12 @@ def explain(value: Any) -> str:
     >>> story.splitlines()[0].split(":")[0]
     'decoders.image'
     """
+    value = getattr(type(value), "__ndd_value__", lambda it: it)(value)
     if not isinstance(value, Handle):
         raise TypeError(
             f"ndd.explain: expected a Tensor or Batch, got {type(value).__name__}. Ask before `.torch()` or `.numpy()`"
         )
-    span = recorder.made_by.get(value._value())
+    span = recorder.maker_of(value._value())
     if span is None:
         raise RuntimeError(
             "ndd.explain: this value was made while no profile was on, or is data of your own: make it within "
@@ -55,7 +56,7 @@ def explain(value: Any) -> str:
 
 
 def _chain(span: Span, depth: int) -> Iterator[tuple[Span, int]]:
-    """A span and those that made its inputs, each once."""
+    """A span and the spans of its inputs, each once."""
     seen: set[int] = set()
     waiting = [(span, depth)]
     while waiting:

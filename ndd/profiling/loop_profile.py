@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 from time import perf_counter_ns
@@ -13,20 +14,20 @@ from ndd.profiling.explanation import explain
 from ndd.profiling.recorder import recorder
 from ndd.profiling.spans import Span
 
-_MOST_SPANS = 200_000  # that are kept for the trace: an hour of a loop, 60 MB
+_MOST_SPANS = 200_000  # stored for the trace: an hour of a loop, 60 MB
 
 
 class OperatorTimes(NamedTuple):
-    """The total of an operator or a reader.
+    """The totals of an operator or a reader.
 
     Attributes:
-        name: of the operator or reader.
-        calls: how often the loop called it; of a reader, how many batches it took.
-        ahead: how many of these results had been made before the loop asked for them.
-        host: seconds of work on any thread of the CPU; what other operators do within it is theirs.
+        name: the operator or reader.
+        calls: the number of calls by the loop; for a reader, of batches.
+        ahead: how many of these results were ready before the loop requested them.
+        host: seconds of work on any CPU thread, without those of other operators within it.
         device: seconds between the beginning and the end of its work on a GPU's stream; None without a GPU.
         waited: seconds that the loop's thread worked on it or waited for it.
-        nbytes: bytes that came out.
+        nbytes: bytes of the results.
     """
 
     name: str
@@ -65,7 +66,7 @@ class Profile:
         self._own: dict[tuple[str, int], int] = {}  # nanoseconds by name and thread
         self._sums: dict[str, list[int]] = {}  # by name: calls, taken, nanoseconds of work, bytes
         self._samples: dict[Any, int] = {}  # by reader or by place of a call
-        self._takers: dict[int, int] = {}  # batches that each thread took
+        self._takers: dict[int, int] = {}  # the number of batches that each thread took
         self._timed: list[Span] = []
         self._device: dict[str, float] = {}
 
@@ -79,17 +80,17 @@ class Profile:
 
     def __exit__(self, *error: object) -> None:
         recorder.remove(self)
-        self._ended = perf_counter_ns()
+        self._ended = self._ended or perf_counter_ns()
 
-    # What the recorder tells.
+    # Called by the recorder.
 
     def called(self, name: str, samples: int, place: Any) -> None:
         """The loop called an operator.
 
         Args:
             name: of the operator.
-            samples: in the batch.
-            place: in the program, where the call stands.
+            samples: the number of samples in the batch.
+            place: the place of the call in the program.
         """
         with self._lock:
             self._sums_of(name)[0] += 1
@@ -97,7 +98,7 @@ class Profile:
             self._samples[key] = self._samples.get(key, 0) + samples
 
     def add(self, span: Span) -> None:
-        """Something has happened.
+        """Adds an event.
 
         Args:
             span: the piece of work, or the wait.
@@ -125,24 +126,24 @@ class Profile:
                 self._keep_timing(span)
 
     def _keep_timing(self, span: Span) -> None:
-        """Keeps the events of a span, unless nobody asks for them: with NDD_NVTX=1 they would be kept forever."""
+        """Stores the events of a span, unless only NDD_NVTX=1 records them, which would store them forever."""
         if self._keeps_spans:
             self._timed.append(span)
 
     def _sums_of(self, name: str) -> list[int]:
         return self._sums.setdefault(name, [0, 0, 0, 0])
 
-    # What there is to know.
+    # Results.
 
     @property
     def seconds(self) -> float:
-        """How long it was on, or has been on until now."""
+        """How long it was active, or has been active until now."""
         return ((self._ended or perf_counter_ns()) - self.began) / 1e9 if self.began else 0.0
 
     @property
     def loop_thread(self) -> int:
-        """The thread of the loop, by the system's number: the one that took most batches; without readers the one that entered
-        the profile."""
+        """The thread of the loop, by the system's number: the thread that took most batches, or without readers the one that
+        entered the profile."""
         takers = self._takers
         return max(takers, key=takers.__getitem__) if takers else self._thread
 
@@ -155,7 +156,7 @@ class Profile:
 
     @property
     def waiting(self) -> float:
-        """The share of the time that the loop waited for data, 0 to 1; the rest is the loop's own."""
+        """The share of the time that the loop waited for data, 0 to 1; the rest is the loop's own work."""
         seconds = self.seconds
         return min(self.waited / seconds, 1.0) if seconds else 0.0
 
@@ -166,7 +167,8 @@ class Profile:
 
     @property
     def images(self) -> int:
-        """How many samples the loop had: of the reader that gave most; without readers of the call that had most."""
+        """The number of samples of the loop: those of the reader with the most samples, or without readers of the call with the
+        most."""
         with self._lock:
             readers = [count for key, count in self._samples.items() if isinstance(key, str)]
             return max(readers or self._samples.values(), default=0)
@@ -179,7 +181,7 @@ class Profile:
 
     @property
     def operators(self) -> list[OperatorTimes]:
-        """The readers and operators, those first that the loop waited for longest. Waits for the GPU."""
+        """The readers and operators, in descending order of the loop's waiting time. Waits for the GPU."""
         device, thread = self._device_times(), self.loop_thread
         with self._lock:
             rows = [
@@ -200,7 +202,7 @@ class Profile:
             self._device[name] = self._device.get(name, 0.0) + span.timing.measured()[1]
         return self._device
 
-    # What is made of it.
+    # Output.
 
     def __str__(self) -> str:
         return report.text(self)
@@ -210,13 +212,19 @@ class Profile:
     def _repr_html_(self) -> str:
         return report.html(self)
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the trace to a file, in the format of Chrome's traces: https://ui.perfetto.dev opens it. Waits for the GPU.
 
         Args:
-            path: of the file, which is overwritten.
+            path: the file, which is overwritten.
+
+        Raises TypeError for what is not a path, IsADirectoryError for a folder, OSError for a file that cannot be written.
         """
-        trace.write(self, Path(path))
+        if not isinstance(path, str | os.PathLike):
+            raise TypeError(f"Profile.save: path: expected a path as a str or a Path, got {type(path).__name__}")
+        if (file := Path(path)).is_dir():
+            raise IsADirectoryError(f"Profile.save: path: expected the name of a file, got the folder {str(path)!r}")
+        trace.write(self, file)
 
     def explain(self, value: Any) -> str:
         """The same as `ndd.explain(value)`.
@@ -224,36 +232,35 @@ class Profile:
         Args:
             value: a Tensor or a Batch.
 
-        Raises TypeError for what is no Tensor or Batch, RuntimeError for a value that was made while no profile was on.
+        Raises TypeError unless it is a Tensor or Batch, RuntimeError for a value that was computed without an active profile.
         """
         return explain(value)
 
 
 def mark_ranges() -> None:
-    """Ranges in Nsight Systems for the life of the process."""
+    """Marks ranges in Nsight Systems for the life of the process."""
     Profile(nvtx=True, keeps_spans=False).__enter__()
 
 
 def profile(*, nvtx: bool | None = None) -> Profile:
-    """Says where the time of a loop goes: `with ndd.profile() as p:` around it, then `print(p)`.
+    """Measures where the time of a loop goes: put `with ndd.profile() as p:` around it, then `print(p)`.
 
     Args:
-        nvtx: operators are ranges in Nsight Systems, if there is a GPU. With NDD_NVTX=1 in the environment they are so without a
+        nvtx: mark operators as ranges in Nsight Systems, if there is a GPU. NDD_NVTX=1 in the environment does so without a
             profile as well.
 
-    The table has a line for each operator and reader: how often the loop called it; how many results had been made ahead;
-    milliseconds of work on the CPU, on whatever thread, and on the GPU; milliseconds that the loop's thread waited for it, or
-    worked on it itself; bytes that came out. The lines above it give the share of the time that the loop waited for data, and
-    the images (samples) per second. The rest is the loop's own: the network, or what it asks of torch. The loop's thread is
-    the one that takes the batches. On a GPU "waited" is that of the thread; the time that torch's stream waited stands
-    beside it.
+    The table has a line for each operator and reader: the number of calls by the loop; the number of results that were ready
+    ahead; milliseconds of work on the CPU, on any thread, and on the GPU; milliseconds that the loop's thread waited for it, or
+    worked on it itself; bytes of the results. The lines above it give the share of the time that the loop waited for data, and
+    the images (samples) per second. The rest is the loop's own work, such as the network. The loop's thread is the one that
+    takes the batches. On a GPU "waited" is the waiting time of the thread; that of torch's stream is given beside it.
 
     `p.operators`, `p.waiting`, `p.seconds`, `p.images_per_second` are the numbers, `p.save("trace.json")` writes a trace for
-    https://ui.perfetto.dev, and `p.explain(value)` says how one value was made. In torch.profiler each call, wait and piece of
-    work of the profiled thread is a range named after its operator ("ndd.resize"); those of ndd's own threads are there with
-    `profile_all_threads`. Profiles may be nested; each sees what happens while it is on. An error in the loop leaves it usable.
-    What worker processes do is not in it: open one in the worker. A profile costs about 20 us for each call and each wait;
-    without one nothing is measured.
+    https://ui.perfetto.dev, and `p.explain(value)` tells how a value was computed. In torch.profiler each call, wait and piece
+    of work of the profiled thread is a range named after its operator ("ndd.resize"); ndd's own threads are included with
+    `profile_all_threads`. Profiles may be nested; each records events while it is active. After an error in the loop it is
+    still usable. It does not include the work of worker processes: open a profile in the worker. A profile costs about 20 us
+    for each call and each wait; without one nothing is measured.
 
     >>> import ndd
     >>> with ndd.profile() as p:

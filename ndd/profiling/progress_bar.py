@@ -16,12 +16,13 @@ def progress(epoch: Iterable[Item], *, desc: str | None = None, **options: Any) 
     data.
 
     Args:
-        epoch: what is looped over: an epoch of a reader, a DataLoader, any iterable. With `len()` the bar knows its end.
+        epoch: the iterable of the loop: an epoch of a reader, a DataLoader, or any other. With `len()` the bar knows its end.
         desc: the text before the bar.
-        **options: of `tqdm.auto.tqdm`, such as `leave=False` or `mininterval=1`. The bar counts batches.
+        **options: options of `tqdm.auto.tqdm`, such as `leave=False` or `mininterval=1`. The bar counts batches.
 
-    In terminals and notebooks. Needs tqdm: ImportError says what to install. A bar costs the loop about 20 us for each call and
-    each wait, as `ndd.profile` does.
+    Works in terminals and notebooks. A bar costs the loop about 20 us for each call and each wait, as `ndd.profile` does.
+
+    Raises ImportError without tqdm, TypeError for what cannot be looped over.
 
     >>> import io, ndd
     >>> epoch = ndd.readers.File(file_root=ndd.demo.photos()).next_epoch(batch_size=8)
@@ -31,6 +32,10 @@ def progress(epoch: Iterable[Item], *, desc: str | None = None, **options: Any) 
     >>> "images/s" in shown.getvalue()
     True
     """
+    if not (hasattr(type(epoch), "__iter__") or hasattr(type(epoch), "__getitem__")):
+        raise TypeError(
+            f"ndd.progress: epoch: expected an epoch of a reader, a DataLoader or another iterable, got {type(epoch).__name__}"
+        )
     bar_of = _tqdm()
     if options.get("total") is None:
         try:
@@ -52,7 +57,7 @@ def _shown(epoch: Iterable[Item], bar_of: Any, options: dict[str, Any]) -> Itera
 
 
 def samples_of(item: Any) -> int:
-    """How many samples an item of a loop has: that of the first Batch in it, else the length of the first array.
+    """The number of samples of an item of a loop: that of the first Batch in it, else the length of the first array.
 
     Args:
         item: a batch, an array, or a tuple, list or dict of these.

@@ -1,6 +1,6 @@
-"""`Recorder`: the observer that makes spans while a profile is on."""
+"""`Recorder`: the observer that creates spans while a profile is active."""
 
-# What is private to users, such as `Handle._store`, is the library's own.
+# Names that are private for users, such as `Handle._store`, belong to this library.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ndd._execution import observation
+from ndd._execution.fork import around_fork
 from ndd._execution.invocation import Invocation, serving
 from ndd._operator.registry import public_path
 from ndd._tensor import stream_waits
@@ -24,39 +25,48 @@ if TYPE_CHECKING:
     from ndd.profiling.loop_profile import Profile
 
 Result = TypeVar("Result")
-_DEEPEST = 64  # inputs of inputs that are remembered: a running mean would be a chain without end
-_AHEAD = "ndd-lookahead"  # threads that begin so
+_DEEPEST = 64  # longest chain of inputs to remember: that of a running mean would never end
+_AHEAD = "ndd-lookahead"  # the beginning of the names of such threads
 
 
 class _Local(threading.local):
     def __init__(self) -> None:
-        self.inner: list[int] = []  # of each open span of this thread: nanoseconds of the spans within it
+        self.inner: list[int] = []  # for each open span of this thread: nanoseconds of the spans within it
 
 
 class Recorder:
-    """Makes a `Span` of all that happens, for every profile that is on.
+    """Creates a `Span` for every event, for all active profiles.
 
     Attributes:
-        made_by: the span that made a store.
+        made_by: the span that computed a store.
     """
 
     def __init__(self) -> None:
-        self.profiles: tuple[Profile, ...] = ()
         self.made_by: weakref.WeakKeyDictionary[Any, Span] = weakref.WeakKeyDictionary()
+        self._start()
+        around_fork(in_child=self._in_child)
+
+    def _start(self) -> None:
+        self.profiles: tuple[Profile, ...] = ()
         self._lock = threading.RLock()
         self._local = _Local()
-        self._working: dict[int, Span] = {}  # by the invocation that runs
+        self._working: dict[int, Span] = {}  # by the running invocation
         self._paths: dict[str, str] = {}  # the public paths of operators by their short names
 
+    def _in_child(self) -> None:
+        """A forked child begins without the profiles of its parent, whose locks another thread may hold."""
+        self._start()
+        stream_waits.begins = None
+
     def add(self, profile: Profile) -> None:
-        """A profile is on from now on."""
+        """Activates a profile."""
         with self._lock:
             self.profiles += (profile,)
             observation.active = self
             stream_waits.begins = self.stream_waits
 
     def remove(self, profile: Profile) -> None:
-        """It is off again."""
+        """Deactivates a profile."""
         with self._lock:
             self.profiles = tuple([other for other in self.profiles if other is not profile])
             if not self.profiles:
@@ -67,7 +77,7 @@ class Recorder:
     def called(self, invocation: Invocation, operator_call: Any) -> None:
         """Counts a call of the loop."""
         if serving.now or threading.current_thread().name.startswith(_AHEAD):
-            return  # an operator that an operator calls, and expected calls
+            return  # calls from operators, and expected calls
         samples = 0 if operator_call is None else operator_call.n
         name = self._name_of(invocation)
         for profile in self.profiles:
@@ -76,7 +86,7 @@ class Recorder:
             pass
 
     def run(self, invocation: Invocation) -> list[Any]:
-        """A span of the work of an operator."""
+        """Records the work of an operator."""
         work, call, key = invocation.work, _call_of(invocation), id(invocation)
         with self._span(self._name_of(invocation), "operator") as span:
             self._working[key] = span
@@ -85,20 +95,20 @@ class Recorder:
                 results = work(invocation)  # type: ignore[misc]
                 span.taken = _was_made_ahead(work, results)
             finally:
-                del self._working[key]
+                self._working.pop(key, None)  # gone in a child that the work has forked
                 if timing is not None and invocation.stream is not None:
                     span.device, span.timing = invocation.stream.device_id, timing
                     timing.end(invocation.stream._torch)
-            self._register(span, call, results)
+            self._register(span, getattr(work if call is None else call, "handles", ()), results)
         return results
 
     def wait(self, invocation: Invocation, function: Callable[[Invocation], None]) -> None:
-        """A span of a wait for an operator."""
+        """Records a wait for an operator."""
         with self._span(self._name_of(invocation), "wait"):
             function(invocation)
 
     def take(self, name: str, function: Callable[..., Result], *arguments: Any) -> Result:
-        """A span of a wait for a reader."""
+        """Records a wait for a reader."""
         with self._span(name, "reader") as span:
             result = function(*arguments)
             stores = [handle._store for handle in _handles(getattr(result, "value", result))]
@@ -110,7 +120,7 @@ class Recorder:
         return result
 
     def was_read(self, count: int, begun: float) -> None:
-        """A span of what a thread has read."""
+        """Records the reading of a thread."""
         thread = threading.current_thread()
         span = Span("reading", "reading", int(begun * 1e9), thread.native_id or 0, thread.name, ahead=True)
         span.ended, span.samples = perf_counter_ns(), count
@@ -119,7 +129,7 @@ class Recorder:
             profile.add(span)
 
     def stream_waits(self, stream: Any) -> Timing:
-        """Torch's stream is about to wait for data: the caller ends what this gives."""
+        """Begins to record that torch's stream waits for data; the caller ends the result."""
         thread, now = threading.current_thread(), perf_counter_ns()
         span = Span("data", "stream", now, thread.native_id or 0, thread.name, ended=now, device=stream.device_index)
         timing = span.timing = Timing(stream)
@@ -128,22 +138,30 @@ class Recorder:
         return timing
 
     def note(self, text: str) -> None:
-        """Puts it into the span of the work that this thread does."""
+        """Adds a note to the span of this thread's current work."""
         span = self._current()
         if span is not None:
             span.notes.append(text)
 
     def pictures(self, samples: Sequence[int], decoder: str) -> None:
-        """Puts them into the span of the work that this thread does."""
+        """Adds the decoded samples to the span of this thread's current work."""
         span = self._current()
         if span is not None:
             with self._lock:
                 span.pictures.setdefault(decoder, []).extend(samples)
 
+    def maker_of(self, store: Any) -> Span | None:
+        """The span that made a store, or the last one that made what it is a part of: a sample of a batch is a view."""
+        maker = self.made_by.get(store)
+        if maker is None and (blocks := _blocks(store)):
+            others = [span for other, span in list(self.made_by.items()) if blocks & _blocks(other)]
+            maker = max(others, key=lambda span: span.begun, default=None)
+        return maker
+
     # Spans.
 
     def _name_of(self, invocation: Invocation) -> str:
-        """The public path of the operator, as far as it is known: an invocation that has ended knows its short name alone."""
+        """The public path of the operator, if it is known: an invocation that has ended knows only its short name."""
         call = _call_of(invocation)
         if call is None:
             return self._paths.get(invocation.name, invocation.name)
@@ -151,7 +169,7 @@ class Recorder:
         return path
 
     def _current(self) -> Span | None:
-        """The span of the work that this thread does."""
+        """The span of this thread's current work."""
         return next((span for i in reversed(serving.now) if (span := self._working.get(id(i)))), None)
 
     @contextlib.contextmanager
@@ -179,39 +197,53 @@ class Recorder:
             for profile in profiles:
                 profile.add(span)
 
-    def _register(self, span: Span, call: Any, results: list[Any]) -> None:
+    def _register(self, span: Span, inputs: Sequence[Any], results: list[Any]) -> None:
         for store in results:
             span.nbytes += store.nbytes()
             span.samples = max(span.samples, store.n)
             maker = self.made_by.setdefault(store, span)
             if span.taken:
                 maker.ahead = True
-        if call is not None and not span.taken:
-            stores = [handle._store for handle in call.handles if handle is not None]
-            inputs = [maker for store in stores if store is not None and (maker := self.made_by.get(store))]
-            span.depth = 1 + max([maker.depth for maker in inputs], default=0)
-            span.inputs = tuple(inputs) if span.depth < _DEEPEST else ()
+        if inputs and not span.taken:
+            stores = [handle._store for handle in inputs if handle is not None]
+            makers = [maker for store in stores if store is not None and (maker := self.made_by.get(store))]
+            span.depth = 1 + max([maker.depth for maker in makers], default=0)
+            span.inputs = tuple(makers) if span.depth < _DEEPEST else ()
 
 
 def _call_of(invocation: Invocation) -> Any:
-    """The call of an operator that an invocation stands for; None for other work, and after the work."""
+    """The operator call of an invocation; None for other work, and after the work."""
     work: Any = invocation.work
-    call = getattr(work, "__self__", None) or getattr(work, "call", None)  # `Call.run`, or to take what is made ahead
+    call = getattr(work, "__self__", None) or getattr(
+        work, "call", None
+    )  # `Call.run`, or taking a result from lookahead
     return call if hasattr(call, "cached_call") else None
 
 
 def _was_made_ahead(work: Any, results: list[Any]) -> bool:
-    """Whether the work was to take results that lookahead had made, and took them."""
+    """Whether the work was to take results from lookahead, and did."""
     ahead = getattr(work, "result", None)  # see `_lookahead/matching.py`
     whole = getattr(ahead, "whole", None)
-    return ahead is not None and (
-        results is ahead.stores or (whole is not None and results is whole.invocation.results)
-    )
+    return ahead is not None and (results is ahead.stores or (whole is not None and results is whole.results()))
 
 
 def _handles(value: Any) -> list[Handle]:
     values = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
     return [item for item in values if isinstance(item, Handle)]
+
+
+def _blocks(store: Any) -> set[int]:
+    """The blocks of memory behind a store, as numbers."""
+    if not store.on_cpu:
+        return {tensor.untyped_storage().data_ptr() for tensor in store.owners()}
+    whole = [array for array in (store.whole, store.flat) if array is not None]
+    return {id(_owner(array)) for array in whole or store.parts or ()}
+
+
+def _owner(array: Any) -> Any:
+    while getattr(array, "base", None) is not None:
+        array = array.base
+    return array
 
 
 def _timing(invocation: Invocation, call: Any) -> Timing | None:
@@ -225,7 +257,7 @@ def _timing(invocation: Invocation, call: Any) -> Timing | None:
 
 @contextlib.contextmanager
 def _range(name: str, profiles: tuple[Profile, ...]) -> Iterator[None]:
-    """A range in torch.profiler (of this thread, unless that one profiles all) and, where it was asked for, in NVTX."""
+    """A range in torch.profiler (for this thread, unless it profiles all threads) and, if requested, in NVTX."""
     import torch
 
     marks = any([profile.nvtx for profile in profiles])

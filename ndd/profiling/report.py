@@ -12,7 +12,7 @@ _TITLES = ("", "calls", "ahead", "CPU ms", "GPU ms", "waited ms", "MB")
 
 
 def text(profile: Profile) -> str:
-    """Sentences about the loop, then a line for each operator."""
+    """The summary of the loop, then a line for each operator."""
     table = [_TITLES, *_rows(profile)]
     widths = [max(len(row[k]) for row in table) for k in range(len(_TITLES))]
     lines = [

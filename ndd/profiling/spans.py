@@ -1,4 +1,4 @@
-"""`Span`: one thing that happened, and when."""
+"""`Span`: an event with its begin and end."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ class Span:
 
     Attributes:
         begun, ended: nanoseconds of `time.perf_counter_ns`.
-        own: nanoseconds without those of the spans within it.
-        thread, thread_name: where.
-        samples, nbytes: how much came out.
-        ahead: it was made before the loop asked: by lookahead, or on a thread that reads ahead.
-        taken: the work was to take what lookahead had made.
+        own: nanoseconds without those of nested spans.
+        thread, thread_name: the thread that it ran on.
+        samples, nbytes: the size of the results.
+        ahead: it ran before the loop requested it: by lookahead, or on a thread that reads ahead.
+        taken: the work was to take a result from lookahead.
         failed: it ended with an error.
-        device: the GPU that it gave work to; `timing` are the CUDA events around that.
-        notes: what is to be said of it, as fusion.
-        pictures: of decoders: the samples that each backend made.
-        inputs: the spans that made its inputs.
+        device: the GPU that it used; `timing` has the CUDA events around that work.
+        notes: remarks, such as fusion.
+        pictures: for decoders: the samples that each backend decoded.
+        inputs: the spans of its inputs.
         depth: the length of the chain of inputs.
     """
 

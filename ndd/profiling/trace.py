@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from ndd.profiling.loop_profile import Profile
     from ndd.profiling.spans import Span
 
-_GPUS = 1 << 22  # beyond all numbers of processes: GPU k is shown as process `_GPUS + k`
+_GPUS = 1 << 22  # above all process numbers: GPU k is shown as process `_GPUS + k`
 
 
 def write(profile: Profile, path: Path) -> None:
-    """Writes the file, whole or not at all."""
+    """Writes the file atomically."""
     with atomic_file(path) as file:
         file.write(json.dumps({"traceEvents": events(profile), "displayTimeUnit": "ms"}).encode())
 

@@ -1,6 +1,6 @@
 """Random numbers: generators, and operators that draw from them.
 
-Values equal DALI's CPU operators for the same generator state, on every device.
+For the same generator state, the values on every device equal those of DALI's CPU operators.
 """
 
 import ndd.random.streams  # noqa: F401  (random operators draw from generators by way of it)

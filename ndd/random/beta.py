@@ -1,4 +1,4 @@
-"""`ndd.random.beta`: numbers of a beta distribution."""
+"""`ndd.random.beta`: numbers from a beta distribution."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ def beta(
     dtype: DType | None = None,
     shape: PerSample[list[int]] = None,
 ):
-    """Draws numbers in [0, 1] of a beta distribution, as the weights of mixup or cutmix.
+    """Draws numbers in [0, 1] from a beta distribution, such as the weights of mixup or cutmix.
 
     Args:
         shape_like: a value whose shape the result takes; its elements do not matter. Excludes `shape`.
         alpha, beta: the shapes of the distribution, positive and finite; its density is proportional to
             `x**(alpha - 1) * (1 - x)**(beta - 1)`.
         dtype: float32 (default) or float64.
-        shape: of each sample; a single number each without it.
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        shape: the shape of each sample. Default: a single number.
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
 
     An element is `x / (x + y)` of two gamma variates (Marsaglia and Tsang), whose normals come in pairs (polar
-    method): the elements of one sample are made in order, on a GPU by one thread for each sample. A longer batch
-    begins with the samples of a shorter one, and CPU and GPU give the same numbers. Equal to DALI's, which has this
-    operator on the CPU only, but for the last bits where both shapes are below 1. The result has no layout.
+    method): the elements of a sample are drawn in order, on a GPU by one thread for each sample. A longer batch begins with the
+    samples of a shorter one, and CPU and GPU give the same numbers. They equal DALI's, which has this operator on the CPU only,
+    except for the last bits if both shapes are below 1. The result has no layout.
 
     Raises RuntimeError for other types, for an `alpha` or `beta` that is not positive and finite, for negative
-    extents, and for `shape` beside `shape_like`; ValueError for an `rng` that is no `RNG`.
+    extents, and for `shape` beside `shape_like`; ValueError for an `rng` that is not an `RNG`.
 
     >>> import ndd
     >>> ndd.random.beta(alpha=0.2, beta=0.2, batch_size=3, rng=ndd.random.RNG(5)).torch()

@@ -1,4 +1,4 @@
-"""`ndd.random.choice`: elements of a list, or of 0, 1, 2, ..., with probabilities."""
+"""`ndd.random.choice`: random elements of a list, or of 0, 1, 2, ..., with probabilities."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ def choice(a, shape_like=None, /, *, p: PerSample[list[float]] = None, shape: Pe
     """Draws elements of a list, each time from all of them, equally likely or with given probabilities.
 
     Args:
-        a: what to choose from: along the first axis of an array, or, if it is an integer `k`, from 0 to k - 1.
+        a: the elements to choose from: those along the first axis of an array, or, for an integer `k`, 0 to k - 1.
         shape_like: a value whose shape the draws take; its elements do not matter. Excludes `shape`.
         p: the probability of each element. They add up to 1 (within 1e-4).
-        shape: of the draws of each sample; a single draw each without it.
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        shape: the shape of the draws of each sample. Default: a single draw.
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
 
     The element type is that of `a`; the shape is that of the draws followed by that of one item. The layout of `a`
     stays for draws along one axis, loses its first letter for a single draw, and is dropped for more axes.
-    Without `p` the item is `word * k >> 32`, drawn again where that would favour some (Lemire); with `p` the first
-    one whose cumulative probability reaches a 64-bit word / 2**64. Sample `i` and draw `e` determine the words (the
-    draws of items that are arrays themselves take words one after the other): a longer batch begins with the samples
-    of a shorter one, and CPU and GPU give the same numbers. Equal to DALI's, which has this operator on the CPU only.
+    Without `p` the item is `word * k >> 32`, drawn again to avoid bias (Lemire); with `p` it is the first whose cumulative
+    probability reaches a 64-bit word / 2**64. Sample `i` and draw `e` determine the words (the draws of items that are arrays
+    themselves take words one after the other): a longer batch begins with the samples of a shorter one, and CPU and GPU give
+    the same numbers. They equal DALI's, which has this operator on the CPU only.
 
-    Raises RuntimeError where there is nothing to choose from, for a single float, for a `p` that is not one number in
+    Raises RuntimeError for an empty list, for a single float, for a `p` that is not one number in
     [0, 1] for each element or does not add up to 1, for negative extents, and for `shape` beside `shape_like`;
-    ValueError for an `rng` that is no `RNG`. (`numpy.random.choice` raises ValueError for a wrong `p`.)
+    ValueError for an `rng` that is not an `RNG`. (`numpy.random.choice` raises ValueError for a wrong `p`.)
 
     >>> import ndd
     >>> ndd.random.choice(6, shape=[5], rng=ndd.random.RNG(5)).torch()
@@ -81,7 +81,7 @@ def _(launch, a, shape_like, out, *, stream, place, table, axes):
 
 
 def _table(a: Operand) -> Table:
-    """The items, a row for each sample or one for all; for a number only how many there are."""
+    """The items, a row for each sample or one for all; for a number only their count."""
     rows = a.arrays if a.varies else a.arrays[:1]
     if a.spec.ndim:
         items, counts = padded(rows)

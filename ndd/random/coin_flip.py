@@ -21,21 +21,21 @@ def coin_flip(
     probability: PerSample[float] = 0.5,
     shape: PerSample[list[int]] = None,
 ):
-    """Draws ones with a probability, else zeros: what decides whether a sample is mirrored, for example.
+    """Draws ones with a probability, else zeros, for example to decide whether a sample is mirrored.
 
     Args:
         shape_like: a value whose shape the result takes; its elements do not matter. Excludes `shape`.
         dtype: bool, uint8 or int32 (default).
-        probability: of a one. From 1 upwards always, from 0 downwards never.
-        shape: of each sample; a single number each without it.
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        probability: the probability of a one. From 1 upwards always, from 0 downwards never.
+        shape: the shape of each sample. Default: a single number.
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
 
     An element is `word < probability * 2**32`. Sample `i` and element `e` determine the word: a longer batch begins
-    with the samples of a shorter one, and CPU and GPU give the same numbers. Equal to DALI's on the CPU, but for
-    negative probabilities, of which DALI takes the bits. The result has no layout.
+    with the samples of a shorter one, and CPU and GPU give the same numbers. They equal DALI's on the CPU, except for negative
+    probabilities, whose bits DALI misinterprets. The result has no layout.
 
-    Raises RuntimeError for other types (float32, for one), for negative extents, and for `shape` beside `shape_like`;
-    ValueError for an `rng` that is no `RNG`.
+    Raises RuntimeError for other types (including float32), for negative extents, and for `shape` beside `shape_like`;
+    ValueError for an `rng` that is not an `RNG`.
 
     >>> import ndd
     >>> ndd.random.coin_flip(probability=0.3, batch_size=8, rng=ndd.random.RNG(5)).torch()
@@ -46,8 +46,8 @@ def coin_flip(
 
 @coin_flip.plan
 def _(call, shape_like, *, dtype, probability, shape):
-    chance = np.minimum(np.fmax(probability.each(), 0), 1)  # fmax: NaN is never
-    threshold = np.ceil(chance * np.float32(2**32)).astype(np.uint64)  # so many words, of 2**32, are a one
+    chance = np.minimum(np.fmax(probability.each(), 0), 1)  # fmax: NaN means never
+    threshold = np.ceil(chance * np.float32(2**32)).astype(np.uint64)  # the number of words, of 2**32, that give a one
     return Plan(element_shapes(call, shape_like, shape), {"stream": call.draws.streams(call.n), "threshold": threshold})
 
 

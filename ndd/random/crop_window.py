@@ -15,7 +15,7 @@ from ndd._cpu.draws import below, canonical
 from ndd._cpu.philox import new_cursor, seek
 
 _F = np.float32
-# DALI's: windows are drawn from streams of another key than the operator's own.
+# DALI's constant: windows are drawn from streams whose key differs from the operator's own.
 _OTHER_KEY = np.array([0x12345678ABCDEFE, 0, 0, 0], np.uint64)
 
 
@@ -25,13 +25,12 @@ def crop_window(
     """Draw a window for each image: its anchor and its shape, int64 `[N, 2]` each, as (y, x) and (h, w).
 
     The share of the area is uniform in `area`, the aspect ratio (width / height) is uniform in its logarithm in
-    `aspect`; a window that does not fit, or that rounding to whole pixels took out of `aspect`, is drawn again. After
-    `num_attempts` draws, and where no window can satisfy both, the largest shape with a permitted ratio is
-    taken. The anchor is uniform among the places where the window fits. Sample i of `streams` (`Draws.streams`) is
-    all that window i depends on.
+    `aspect`; a window that does not fit, or that is outside `aspect` after rounding to whole pixels, is drawn again. After
+    `num_attempts` draws, or if no window can satisfy both, the largest shape with a permitted ratio is taken. The anchor is
+    uniform among the places where the window fits. Window i depends only on sample i of `streams` (`Draws.streams`).
 
-    With `of_torchvision` a window is drawn again only if it does not fit, and the last resort lies in the middle, whatever its
-    share of the area.
+    With `of_torchvision` a window is drawn again only if it does not fit, and the window after all attempts is in the middle,
+    whatever its share of the area.
     """
     low, high = _range("random_area", area)
     narrow, wide = _range("random_aspect_ratio", aspect)
@@ -87,7 +86,7 @@ def _between(cursor, low, high):
 
 @kernel
 def _draw_fitting(cursor, height, width, limits, attempts):
-    """Whether a window fits, and its height and width; else those of the largest one with a permitted ratio."""
+    """Whether a window fits, and its height and width; otherwise those of the largest window with a permitted ratio."""
     narrow, wide, whole = np.float64(limits[2]), np.float64(limits[3]), np.float64(height) * np.float64(width)
     for _ in range(attempts):
         target = np.float64(_between(cursor, limits[0], limits[1])) * whole
@@ -105,12 +104,12 @@ def _draw_fitting(cursor, height, width, limits, attempts):
 
 @kernel
 def _draw_shape(cursor, height, width, limits, attempts):
-    """Height and width of a window, in float32 step by step as DALI works them out."""
+    """Height and width of a window, with DALI's float32 steps."""
     low, high, narrow, wide = limits[0], limits[1], limits[2], limits[3]
     whole = _F(height * width)
     widest = max(1, np.int64(_F(height) * wide))
     highest = max(1, np.int64(_F(width) * (_F(1) / narrow)))
-    if _F(height * widest) < low * whole:  # too wide an image: even the widest window is too small
+    if _F(height * widest) < low * whole:  # the image is too wide: even the widest window is too small
         return height, min(widest, width)
     if _F(width * highest) < low * whole:
         return min(highest, height), width

@@ -1,4 +1,4 @@
-"""Element types of what random operators give, and how real draws become them."""
+"""Element types of random operators, and the conversion of real draws to them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ REAL = ("f32", "f64")
 
 
 def drawn_type(dtype: DType) -> Any:
-    """The NumPy type of the draws: float64 where float32 could not tell neighbouring results apart."""
+    """The NumPy type of the draws: float64 if float32 cannot distinguish neighbouring results."""
     return np.float64 if dtype.bits >= 32 and dtype is not float32 else np.float32
 
 
 def fill_as(out: np.ndarray, real: Any, fill: Callable[[np.ndarray], None]) -> None:
-    """`fill` an array of real draws, rounded half away from zero and saturated if `out` holds integers."""
+    """Calls `fill` for an array of real draws, which are rounded half away from zero and saturated if `out` holds integers."""
     if out.dtype == real:
         fill(out)
         return
@@ -37,6 +37,6 @@ def fill_as(out: np.ndarray, real: Any, fill: Callable[[np.ndarray], None]) -> N
 
 @functools.cache
 def _rounding(dtype: np.dtype, real: Any) -> tuple[Any, Any, Any, Any]:
-    """The number below one half, the limits, and what NaN becomes, as DALI's processor has it."""
+    """The number below one half, the limits, and the value of NaN, as in DALI on its processor."""
     low, high = real(np.iinfo(dtype).min), real(np.iinfo(dtype).max)
     return np.nextafter(real(0.5), real(0)), low, high, low if dtype == np.int32 else real(0)

@@ -1,4 +1,4 @@
-"""The shape of what a random operator gives: from a `shape` argument, from another value, or one number."""
+"""The shape of a random operator's result: from a `shape` argument, from another value, or one number."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ndd._tensor import Handle, Spec
 
 
 def rank(shape_like: Spec | None, shape: Any) -> int | None:
-    """How many axes come out; None if only the value of a pending argument tells."""
+    """The number of axes of the result; None if it depends on the value of a pending argument."""
     if shape_like is not None:
         if shape is not None:
             raise RuntimeError('Providing argument "shape" is incompatible with providing a shape-like input.')

@@ -1,10 +1,10 @@
-"""Numbers of torch's generator as numbers of a loop: what a batch takes can be foreseen, so that work on it is done ahead.
+"""Numbers of torch's generator in a loop: the numbers of coming batches are predicted, so that work on them is done ahead.
 
-`draw(step, n)` makes a step of a program: `step` is a function and what it is given, and draws a row for each of `n` samples from
-torch's generator, right here. Steps that follow each other, with no other number drawn between them, are a chain. Where a step of
-a loop comes back, those after it are expected to come back too, and a copy of the generator gives their numbers before the loop
-asks. If the loop then does ask for them, from the same state, it gets these, and the generator goes on to the state after them. So
-nobody can tell that they were foreseen.
+`draw(step, n)` runs a step of a program: `step` is a function with its arguments, and draws a row for each of `n` samples from
+torch's generator immediately. Consecutive steps, with no other number drawn between them, are a chain. If a step of a loop
+recurs, the steps after it are expected to recur too, and a copy of the generator draws their numbers before the loop requests
+them. If the loop then requests them from the same state, it gets these numbers, and the generator advances to the state after
+them. So the prediction has no visible effect.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from ndd._operator import operator, output
 from ndd._tensor import DType
 
 Step = tuple[Any, ...]
-"""A function `(generator, n, *others)` that gives an array, and the others, which compare by value."""
+"""A function `(generator, n, *others)` that returns an array, and the other arguments, which compare by value."""
 
-_KEPT = 256  # steps that are over, from which the coming ones are foreseen
+_KEPT = 256  # past steps, from which the coming ones are predicted
 
 
 class _Drawn(NamedTuple):
@@ -39,15 +39,15 @@ def _drawn(step: Step, n: int, generator: torch.Generator) -> _Drawn:
 
 
 class _Chain:
-    """Steps by their number; those from `asked` on are foreseen."""
+    """Steps by their number; those from `asked` on are predicted."""
 
     def __init__(self, state: torch.Tensor):
-        self.state = state  # after the last step that was asked for
+        self.state = state  # after the last requested step
         self.asked = 0
         self.steps: dict[int, _Drawn] = {}
 
     def ask(self, step: Step, n: int) -> int | None:
-        """The number of the step that is asked for now; None where another one was foreseen."""
+        """The number of the step that is requested now; None if another one was predicted."""
         number, generator = self.asked, torch.default_generator
         drawn = self.steps.get(number)
         if drawn is None:
@@ -61,7 +61,7 @@ class _Chain:
         return number
 
     def foreseen(self, number: int, period: int) -> _Drawn | None:
-        """Step `number`, where each step is the one `period` steps before it again."""
+        """Step `number`, if each step repeats the one `period` steps before it."""
         for k in range(self.asked, number + 1):
             if k not in self.steps:
                 model = self.steps.get(k - period)
@@ -74,7 +74,7 @@ class _Chain:
 
 
 class HostDraws:
-    """What a step draws, in place of the `Draws` of a random operator."""
+    """The numbers of a step, in place of the `Draws` of a random operator."""
 
     __slots__ = ("_drawn", "_period", "key", "position")
 
@@ -83,26 +83,26 @@ class HostDraws:
         self._drawn = chain.foreseen(number, period)
 
     def words_since(self, earlier: HostDraws) -> int | None:
-        """How many steps were made since, an iteration before; None if other numbers were drawn between."""
+        """The number of steps since those of an earlier iteration; None if other numbers were drawn between."""
         if self.key is not earlier.key:
             return None
         self._period = self.position - earlier.position
         return self._period
 
     def moved(self, words: int) -> HostDraws:
-        """What is drawn so many steps later."""
+        """The numbers that are drawn this many steps later."""
         return type(self)(self.key, self.position + words, self._period)
 
     def streams(self, n: int) -> np.ndarray:
         """The rows of the samples `[n, ...]`."""
         if self._drawn is None or self._drawn.n != n:
-            raise ValueError(f"the numbers of {n} samples were not foreseen")
+            raise ValueError(f"the numbers of {n} samples were not predicted")
         return self._drawn.rows
 
     def columns(self, first: int, count: int, dtype: DType) -> Any:
-        """`count` numbers of each row, from `first` on, as a batch; a scalar for each sample where `count` is 0."""
+        """`count` numbers of each row, from `first` on, as a batch; a scalar for each sample if `count` is 0."""
         n = 0 if self._drawn is None else self._drawn.n
-        return _columns(first=first, count=count, dtype=dtype, batch_size=n, rng=self, device="cpu")
+        return torch_numbers(first=first, count=count, dtype=dtype, batch_size=n, rng=self, device="cpu")
 
 
 class SeededDraws(HostDraws):
@@ -113,7 +113,7 @@ class SeededDraws(HostDraws):
     def streams(self, n: int) -> np.ndarray:
         """See `random.streams.Draws.streams`."""
         if self._drawn is None:
-            raise ValueError("the seed was not foreseen")
+            raise ValueError("the seed was not predicted")
         keys = np.empty((n, 4), np.uint64)
         sample_streams(np.array((self._drawn.rows[0], 0, 0, 0), np.uint64), keys)
         return keys
@@ -155,13 +155,13 @@ def _seed(generator: torch.Generator, n: int) -> np.ndarray:
 
 
 @operator(random=True, register=False)
-def _columns(*, first: int, count: int, dtype: DType):
-    """Numbers of what a step has drawn."""
+def torch_numbers(*, first: int, count: int, dtype: DType):
+    """Columns of the numbers that a step has drawn."""
     return output(dtype, 1 if count else 0)
 
 
 # A batch: the numbers are columns of a table for all samples.
-@_columns.batch
+@torch_numbers.batch
 def _(call, *, first, count, dtype):
     rows = call.draws.streams(call.n)
     some = rows[:, first : first + count] if count else rows[:, first]

@@ -1,4 +1,4 @@
-"""`ndd.random.normal`: numbers of a normal distribution."""
+"""`ndd.random.normal`: numbers from a normal distribution."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ def normal(
     shape: PerSample[list[int]] = None,
     stddev: PerSample[float] = 1.0,
 ):
-    """Draws numbers of a normal (Gaussian) distribution.
+    """Draws numbers from a normal (Gaussian) distribution.
 
     Args:
         shape_like: a value whose shape the result takes; its elements do not matter. Excludes `shape`.
         dtype: type of the elements, an integer type (a real draw is rounded and saturated) or float32 (default) or
             float64.
         mean: the centre of the distribution.
-        shape: of each sample; a single number each without it.
-        stddev: its standard deviation. A negative one mirrors the draws at the mean.
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        shape: the shape of each sample. Default: a single number.
+        stddev: the standard deviation. A negative one mirrors the draws at the mean.
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
 
     An element is `mean + stddev * sqrt(-2 ln u) * cos(2 pi v)` (Box and Muller) with u and v from two 32-bit words;
     in float64, and for 32- and 64-bit integers, from two 64-bit words. Sample `i` and element `e` determine the words:
-    a longer batch begins with the samples of a shorter one, and CPU and GPU give the same numbers. Equal to DALI's
-    on the CPU, but for the last bit of one float32 in 70. The result has no layout.
+    a longer batch begins with the samples of a shorter one, and CPU and GPU give the same numbers. They equal DALI's on the
+    CPU, except for the last bit of one float32 in 70. The result has no layout.
 
     Raises RuntimeError for other types (bool and float16), for negative extents, and for `shape` beside `shape_like`;
-    ValueError for an `rng` that is no `RNG`. (NumPy refuses a negative `scale`, its stddev.)
+    ValueError for an `rng` that is not an `RNG`. (NumPy refuses a negative `scale`, its stddev.)
 
     >>> import ndd
     >>> ndd.random.normal(mean=10, stddev=2, shape=[3], rng=ndd.random.RNG(5)).torch()
@@ -69,7 +69,7 @@ def _(call, plan, shape_like, out):
         pieces = np.add.accumulate((sizes + (PIECE - 1)) // PIECE)
         flat = out.whole.reshape(-1) if out.flat is None else out.flat
         numbers = (flat, out.volumes.offsets, sizes, pieces, streams, means, deviations)
-        # One takes as long as to move some 16 bytes.
+        # A number takes about as long as moving 16 bytes.
         if call.parallel_for(fill_normal_loop, numbers, int(pieces[-1]), 16 * out.element_count(), out):
             return
     fill = fill_normal_wide if means.dtype == np.float64 else fill_normal

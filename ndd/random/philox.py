@@ -1,9 +1,9 @@
-"""Philox 4x32-10 in plain Python: a counter becomes four 32-bit words.
+"""Philox 4x32-10 in plain Python: maps a counter to four 32-bit words.
 
-Everything random in ndd rests on this bijection (Salmon et al., "Parallel random numbers: as easy as
-1, 2, 3", 2011). A *stream* is a 64-bit key and a position; a position counts 32-bit words, so moving costs
-one addition and nothing has to be generated on the way. Inside a position, from low to high, stand the word
-in its block (2 bits), the block counter (64 bits) and the sequence (64 bits).
+All random numbers of ndd come from this bijection (Salmon et al., "Parallel random numbers: as easy as
+1, 2, 3", 2011). A *stream* is a 64-bit key and a position; a position counts 32-bit words, so moving is one addition and
+generates nothing. A position consists, from low to high, of the word in its block (2 bits), the block counter (64 bits) and the
+sequence (64 bits).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ import re
 MASK_32 = (1 << 32) - 1
 MASK_64 = (1 << 64) - 1
 POSITIONS = 1 << 130
-"""How many words a key has; positions wrap around here."""
+"""The number of words of a key; positions wrap around there."""
 
 STATE_WORDS = 7
-"""How many words one operator call takes from its generator (see `ndd._cpu.philox.sample_streams`)."""
+"""The number of words that one operator call takes from its generator (see `ndd._cpu.philox.sample_streams`)."""
 
 _STATE_TEXT = re.compile(r"Philox_([0-9a-fA-F]{16})_([0-9a-fA-F]{16}):([0-9a-fA-F]{16})_([0-9])")
 _STATE_LENGTH = len("Philox_") + 3 * 16 + len("_:_") + 1
@@ -47,13 +47,13 @@ def words(key: int, position: int, count: int) -> list[int]:
 def branch(key: int, position: int, number: int) -> int:
     """Return the key of the stream `number` that branches off from a stream at a position."""
     a, b, c, d = block(key, position >> 2 & (1 << 128) - 1)
-    here = block(b << 32 | a, d << 96 | c << 64 | (position & 3))  # the words of the stream itself are no keys
+    here = block(b << 32 | a, d << 96 | c << 64 | (position & 3))  # the words of the stream itself are not used as keys
     a, b, _, _ = block(here[1] << 32 | here[0], number & (1 << 128) - 1)
     return b << 32 | a
 
 
 def pack(sequence: int, counter: int, phase: int) -> int:
-    """Return the position that a sequence, a block counter and a word of the block name together."""
+    """Return the position of a sequence, a block counter and a word of the block."""
     return sequence << 66 | counter << 2 | phase
 
 
@@ -69,7 +69,7 @@ def format_state(key: int, position: int) -> str:
 
 
 def parse_state(text: str) -> tuple[int, int]:
-    """Return the `(key, position)` that a state text names; ValueError says what is wrong with it."""
+    """Return the `(key, position)` of a state text. ValueError, with the reason, for an invalid text."""
     if len(text) != _STATE_LENGTH:
         raise ValueError(f"Invalid Philox state string length: expected {_STATE_LENGTH}, got {len(text)} ({text!r}).")
     match = _STATE_TEXT.fullmatch(text)

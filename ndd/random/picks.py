@@ -1,4 +1,4 @@
-"""Choosing items of a table: what `uniform(values=...)` and `choice` have in common."""
+"""Chooses items of a table: the common part of `uniform(values=...)` and `choice`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Table:
     Args:
         items: `[rows, most]`, or `[rows, most, widest]` for items that are arrays themselves, flat; or None: an item
             is its own index.
-        counts: how many items each row has.
+        counts: the number of items of each row.
         cumulative: for weighted choice, `[1 or samples, most]` cumulative probabilities.
     """
 
@@ -38,11 +38,11 @@ class Table:
 
     @property
     def in_order(self) -> bool:
-        """Whether a sample's draws follow each other in one run of words, as DALI draws items of several numbers."""
+        """Whether a sample's draws take consecutive words, as DALI draws items of several numbers."""
         return self.items is not None and self.items.ndim > 2
 
     def indices(self, draws: int, streams: np.ndarray, places: np.ndarray) -> np.ndarray:
-        """int64 `[n, draws]`: what each draw of each sample chooses in its row."""
+        """int64 `[n, draws]`: the choice of each draw of each sample in its row."""
         picked = np.empty((len(streams), draws), np.int64)
         counts = self.counts[places[:, 0]]
         if self.in_order:
@@ -55,7 +55,7 @@ class Table:
         return picked
 
     def fill(self, out: np.ndarray, streams: np.ndarray, places: np.ndarray) -> None:
-        """Chosen items into `out` `[n, draws, ...]` for samples with these streams and places."""
+        """Writes chosen items to `out` `[n, draws, ...]` for samples with these streams and places."""
         picked = self.indices(out.shape[1], streams, places)
         if self.items is None:
             out[...] = picked
@@ -68,7 +68,7 @@ class Table:
     def launch(
         self, launch: Any, streams: np.ndarray, places: np.ndarray, draws: np.ndarray, sizes: np.ndarray
     ) -> None:
-        """The same on a GPU for samples of this many `draws` of `sizes` numbers each: one launch of `pick.cu`."""
+        """Does the same on a GPU for samples of this many `draws` of `sizes` numbers each, with one launch of `pick.cu`."""
         tables = {"table": self.items, "cumulative": self.cumulative, "chosen": None}
         if self.in_order:
             tables["chosen"] = self.indices(int(draws.max(initial=0)), streams, places)

@@ -13,13 +13,13 @@ from ndd._execution.rank import rank_of_world
 from ndd.random import philox
 
 _OF_RANK = " of rank "  # in the text of a `state_dict`
-# Guards the position of every generator: to move one takes 200 ns. The handler of a signal may take it again.
+# Guards the position of every generator, which takes 200 ns to move. A signal handler may acquire it again.
 _moving = threading.RLock()
 
 
 @final
 class RNGState:
-    """Where a generator stands: a value that compares, pickles and reads as text.
+    """The state of a generator: a value that can be compared, pickled and written as text.
 
     `str(state)` is `Philox_<key>_<sequence>:<counter>_<phase>`; `RNG(state=...)` takes the object or the text.
     """
@@ -32,7 +32,7 @@ class RNGState:
 
     @staticmethod
     def parse(text: str) -> RNGState:
-        """Return the state that a text names."""
+        """Return the state of a text."""
         return RNGState(*philox.parse_state(text))
 
     def __str__(self) -> str:
@@ -57,19 +57,19 @@ class RNGState:
 class RNG:
     """A random number generator for the random operators (Philox 4x32-10).
 
-    Use one to make a part of a program repeatable, whatever else draws numbers::
+    Use one to make a part of a program repeatable, whatever the rest of the program draws::
 
         rng = ndd.random.RNG(seed=1234)
         angles = ndd.random.uniform(range=(-10, 10), batch_size=64, rng=rng)
 
-    A generator is a key (the seed) and a position. Calling it gives the next 32-bit word and moves it on by one;
-    an operator call moves it on by seven words, whatever the batch size, the device and the evaluation mode.
+    A generator is a key (the seed) and a position. Calling it returns the next 32-bit word and advances it by one; an operator
+    call advances it by seven words, whatever the batch size, the device and the evaluation mode.
 
     Args:
         seed: the key, truncated to 64 bits. Without it (and without `state`) the operating system chooses one.
-        state: where to start, as another generator's `state` tells it, or its text. Excludes `seed`.
+        state: the initial state, from another generator's `state`, or its text. Excludes `seed`.
 
-    Raises ValueError for both `seed` and `state` and for a text that is no state, TypeError for other types.
+    Raises ValueError for both `seed` and `state` and for a text that is not a state, TypeError for other types.
 
     >>> rng = RNG(seed=1234)
     >>> rng(), rng()
@@ -81,8 +81,8 @@ class RNG:
     def __init__(self, seed: SupportsIndex | None = None, state: RNGState | str | bytes | None = None):
         if seed is not None and state is not None:
             raise ValueError("Cannot specify both `seed` and `state`: a state contains its seed.")
-        self._branches = 0  # how many child processes have branched off since the last restart
-        self._restarts = 0  # how often it was sent to a place, if only to where it stood
+        self._branches = 0  # the number of child processes since the last restart
+        self._restarts = 0  # how often its state was set, even to the same state
         self._cached_index = -1
         self._cached_words: tuple[int, ...] = ()
         if state is not None:
@@ -117,10 +117,10 @@ class RNG:
     )
 
     def advance(self, n: SupportsIndex) -> None:
-        """Move on by `n` words, as `n` calls would, at the cost of one addition.
+        """Advance by `n` words, as `n` calls would, at the cost of one addition.
 
         Args:
-            n: how many words, 0 or more.
+            n: the number of words, 0 or more.
 
         Raises ValueError for a negative number.
         """
@@ -131,11 +131,11 @@ class RNG:
             self._position = (self._position + n) % philox.POSITIONS
 
     def clone(self) -> RNG:
-        """Return an independent generator that stands at the same place."""
+        """Return an independent generator in the same state."""
         return RNG(state=self.state)
 
     def get_state(self, *, cuda_stream: Any = None) -> RNGState:
-        """Return where the generator stands; `cuda_stream` is accepted and not needed.
+        """Return the state of the generator. `cuda_stream` is accepted without effect.
 
         Args:
             cuda_stream: no effect.
@@ -144,12 +144,12 @@ class RNG:
             return RNGState(self._key, self._position)
 
     def set_state(self, value: RNGState | str | bytes) -> None:
-        """Go to a place that `get_state` told, of this or another generator; its text will do.
+        """Set the state from `get_state` of this or another generator, or from its text.
 
         Args:
-            value: what `get_state` gave, or its text.
+            value: a result of `get_state`, or its text.
 
-        Raises TypeError for other types, ValueError for a text that is no state.
+        Raises TypeError for other types, ValueError for a text that is not a state.
         """
         if isinstance(value, bytes):
             value = value.decode("ascii", "replace")
@@ -159,26 +159,26 @@ class RNG:
             raise TypeError(f"RNG: state: expected a state object or its text, got {type(value).__name__}.")
         self._restart(value._key, value._position)
 
-    state = property(get_state, set_state, doc="Where the generator stands; assign to go elsewhere.")
+    state = property(get_state, set_state, doc="The state of the generator; it can be assigned.")
 
     def state_dict(self) -> dict[str, str]:
-        """`get_state` as a dict, for checkpointing tools that want one: `{"state": text}`.
+        """`get_state` as a dict, for checkpointing tools that need one: `{"state": text}`.
 
-        Where several ranks are trained together, the text says of which one it is.
+        If several ranks train together, the text names the rank.
         """
         rank, world = rank_of_world()
         return {"state": str(self.get_state()) + (f"{_OF_RANK}{rank}" if world > 1 else "")}
 
     def load_state_dict(self, state: dict[str, str]) -> None:
-        """`set_state` for what `state_dict` returned.
+        """`set_state` for a result of `state_dict`.
 
-        The state of another rank moves the generator to its position under its own key: tools that keep the state of one
-        rank only give it to all, and ranks that are in step have drawn equally often, though perhaps with other seeds.
+        The state of another rank moves the generator to that position, with its own key: tools that save the state of only one
+        rank pass it to all, and synchronous ranks have drawn equally often, though perhaps with different seeds.
 
         Args:
-            state: what `state_dict` gave.
+            state: a result of `state_dict`.
 
-        Raises TypeError for what `state_dict` did not give, ValueError for a text that is no state.
+        Raises TypeError for other objects, ValueError for a text that is not a state.
         """
         text = state.get("state") if isinstance(state, dict) else None
         if not isinstance(text, str):
@@ -212,7 +212,7 @@ class RNG:
             self._restarts += 1
 
     def _take(self, count: int = philox.STATE_WORDS) -> tuple[int, int]:
-        """Return the `(key, position)` of the next `count` words and move past them without making them."""
+        """Return the `(key, position)` of the next `count` words, and skip them."""
         with _moving:
             position = self._position
             self._position = (position + count) % philox.POSITIONS
@@ -226,21 +226,23 @@ class _OfThread(threading.local):
 
 
 _thread = _OfThread()
-_parent: tuple[int, int, int] | None = None  # a forked child: where its parent's generator stood, and which child it is
-_outer_worker: Any = None  # a process that a worker forked: what torch knows of that worker
-_seeded = 0  # how many generators were made from the seed of torch's worker
+_parent: tuple[int, int, int] | None = (
+    None  # in a forked child: the state of its parent's generator, and the child's number
+)
+_outer_worker: Any = None  # in a process that a worker forked: torch's information about that worker
+_seeded = 0  # the number of generators made from the seed of torch's worker
 
 
 def get_default_rng() -> RNG:
-    """Return the generator that random operators of this thread use when they are given none.
+    """Return the generator that random operators of this thread use by default.
 
-    It is made on first use; every thread has its own. Its key is, in the first of these cases that applies:
+    It is created on first use; every thread has its own. Its key comes from the first of these cases that applies:
 
-    * in a worker of torch's `DataLoader`: the worker's seed, which differs between workers and epochs and is the same
-      again after the same `torch.manual_seed` (or `DataLoader(generator=...)`);
-    * in a process forked by a thread that had a default generator: a fresh branch of that, different for each child
-      and the same again after the same `set_seed`;
-    * else a number from the operating system.
+    * in a worker of torch's `DataLoader`: the worker's seed, which differs between workers and epochs and is repeated after the
+      same `torch.manual_seed` (or `DataLoader(generator=...)`);
+    * in a process forked by a thread that had a default generator: a new branch of that, different for each child and repeated
+      after the same `set_seed`;
+    * otherwise a number from the operating system.
 
     >>> get_default_rng() is get_default_rng()
     True
@@ -254,13 +256,13 @@ def get_default_rng() -> RNG:
 def set_seed(seed: SupportsIndex) -> None:
     """Restart the default generator of this thread with a key.
 
-    Afterwards every random operator of this thread that is given no `rng=` repeats its values. Other processes have
-    generators of their own, see `get_default_rng`; a DataLoader's `worker_init_fn` may set their seeds.
+    Afterwards every random operator of this thread without `rng=` repeats its values. Other processes have their own
+    generators, see `get_default_rng`; a DataLoader's `worker_init_fn` may set their seeds.
 
     Args:
         seed: the key, truncated to 64 bits.
 
-    Raises TypeError for what is no integer.
+    Raises TypeError unless it is an integer.
 
     >>> set_seed(42)
     >>> get_default_rng()
@@ -270,7 +272,7 @@ def set_seed(seed: SupportsIndex) -> None:
 
 
 def _first_key() -> int | None:
-    """The key of a thread's default generator; None where the operating system is to choose."""
+    """The key of a thread's default generator; None if the operating system chooses it."""
     global _parent, _seeded
     worker = _worker()
     if worker is not None and worker is not _outer_worker:
@@ -283,20 +285,20 @@ def _first_key() -> int | None:
 
 
 def _worker() -> Any:
-    """Torch's information about this process as a worker of a DataLoader."""
+    """torch's information about this process as a worker of a DataLoader."""
     loading = sys.modules.get("torch.utils.data")
     return None if loading is None else loading.get_worker_info()
 
 
 def _before_fork() -> None:
-    """Counts the child, so that the next one draws other numbers. The parent's own stay as they are."""
-    rng = _thread.rng if _parent is None else get_default_rng()  # a child that has not drawn yet has a place as well
+    """Counts the child, so that the next one draws different numbers. Those of the parent do not change."""
+    rng = _thread.rng if _parent is None else get_default_rng()  # a child that has not drawn yet has a state too
     if rng is not None:
         rng._branches += 1
 
 
 def _in_child() -> None:
-    """The generator of the thread that forked is the parent's; those of its other threads have gone with them."""
+    """The generator of the forking thread is the parent's; the other threads and their generators do not exist here."""
     global _moving, _outer_worker, _parent
     _moving = threading.RLock()
     _outer_worker = _worker()

@@ -1,4 +1,4 @@
-"""The random numbers of an operator: the place of its generator at the call, and a stream for each sample."""
+"""The random numbers of an operator: the position of its generator at the call, and a stream for each sample."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ndd.random.rng import RNG, get_default_rng
 
 
 class Draws:
-    """The words that one operator call takes, as the place where they stand: they are made when the call runs."""
+    """The words of one operator call, as their position: they are generated when the call runs."""
 
     __slots__ = ("key", "position")
 
@@ -25,7 +25,7 @@ class Draws:
         self.position = position
 
     def words_since(self, earlier: Draws) -> int | None:
-        """How many words were taken since; None from another generator."""
+        """The number of words taken since; None if the generators differ."""
         return self.position - earlier.position if self.key == earlier.key else None
 
     def moved(self, words: int) -> Draws:
@@ -35,7 +35,7 @@ class Draws:
     def streams(self, n: int) -> np.ndarray:
         """The streams of `n` samples: uint64 `[n, 4]`, key, counter, sequence, phase; see `sample_streams`.
 
-        Sample i has the same stream whatever `n` is.
+        The stream of sample i does not depend on `n`.
         """
         sequence, counter, phase = unpack(self.position)
         keys = np.empty((n, 4), np.uint64)
@@ -44,7 +44,7 @@ class Draws:
 
 
 class PipelineDraws(Draws):
-    """What an operator of a pipeline takes: the place is that of the first sample itself."""
+    """The words of an operator in a pipeline: the position is that of the first sample itself."""
 
     __slots__ = ()
 
@@ -58,8 +58,8 @@ class PipelineDraws(Draws):
 
 
 class PipelineRNG:
-    """What an operator of a pipeline draws from, as in DALI: its key is a seed, and a run begins as many sequences further
-    on as there were samples before it.
+    """The generator of an operator in a pipeline, as in DALI: its key is a seed, and a run begins as many sequences later as
+    there were samples before it.
 
     Args:
         seed: any integer; without it the operating system chooses one.
@@ -74,15 +74,15 @@ class PipelineRNG:
         return PipelineDraws(self._key, pack(self._samples, 0, 0))
 
     def advance(self, samples: int) -> None:
-        """A call has drawn for this many samples."""
+        """Notes that a call has drawn for this many samples."""
         self._samples = (self._samples + samples) & MASK_64
 
     def state_dict(self) -> dict[str, str]:
-        """Where it stands, as `RNG.state_dict`."""
+        """The state, as `RNG.state_dict`."""
         return {"state": format_state(self._key, pack(self._samples, 0, 0))}
 
     def load_state_dict(self, state: dict[str, str]) -> None:
-        """Goes to where another one stood."""
+        """Restores a state."""
         text = state.get("state") if isinstance(state, dict) else None
         if not isinstance(text, str):
             raise TypeError(f"expected the state of a random operator, {{'state': text}}, got {str(state)[:60]!r}")

@@ -1,4 +1,4 @@
-"""`ndd.random.uniform`: equally likely numbers of a range, or of a list of values."""
+"""`ndd.random.uniform`: equally likely numbers from a range, or from a list of values."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ def uniform(
     shape: PerSample[list[int]] = None,
     values: PerSample[list[float]] = None,
 ):
-    """Draws numbers that are equally likely: reals of `range`, or elements of `values`.
+    """Draws equally likely numbers: reals from `range`, or elements of `values`.
 
     Args:
         shape_like: a value whose shape the result takes; its elements do not matter. Excludes `shape`.
         dtype: type of the elements, an integer type or float32 (default) or float64.
-        range: `[low, high)`, with low < high. As integers, the ends are the numbers that they truncate to, and a
-            real draw between them is rounded: low and high come up half as often as what lies between.
-        shape: of each sample; a single number each without it.
+        range: `[low, high)`, with low < high. For integer types the ends are truncated, and a real draw between them is
+            rounded: low and high occur half as often as the numbers between.
+        shape: the shape of each sample. Default: a single number.
         values: numbers to choose from; wins over `range`.
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
 
     An element is `low + (high' - low) * word / 2**32` with `high'` the float before `high`, a 64-bit word in float64
     (and for 32- and 64-bit integers), rounded once. Sample `i` and element `e` determine the word: a longer batch
-    begins with the samples of a shorter one, and CPU and GPU give the same numbers. Equal to DALI's on the CPU, but for
-    integer ends beyond the type: they saturate (there they wrap). The result has no layout.
+    begins with the samples of a shorter one, and CPU and GPU give the same numbers. They equal DALI's on the CPU, except for
+    integer ends outside the type, which saturate (in DALI they wrap). The result has no layout.
 
     Raises RuntimeError for other types (bool and float16), for a `range` that is not two numbers with low < high, for
     empty or nested `values`, for negative extents, and for `shape` beside `shape_like`; ValueError for an `rng` that
@@ -110,7 +110,7 @@ def _table(values: Values, dtype: DType) -> Table:
 
 
 def _affine(range: Values, dtype: DType) -> np.ndarray:
-    """What makes a word an element of each sample's range: start, scale and the greatest number allowed, `[n, 3]`."""
+    """The numbers that map a word to each sample's range: start, scale and the greatest number allowed, `[n, 3]`."""
     ends = range.rows(2, meaning="(low, high)")
     affine = np.empty((len(ends), 3), drawn_type(dtype))
     if not range.varies:

@@ -1,12 +1,12 @@
-"""Published input pipelines, each a short function over public operators: batches as readers give them in, finished batches out.
+"""Published input pipelines, each a short function over public operators: from a reader's batches to finished batches.
 
     recipe = ndd.recipes.imagenet_train(224, augment="trivial", random_erase=0.1, device="gpu")
     for jpegs, labels in reader.next_epoch(batch_size=64):
         images, labels = recipe(jpegs, labels)
 
-A call with settings gives a `Recipe`, which is called with batches. Batches beyond those that it takes, such as labels, are
-returned unchanged after its results. `print(recipe)` shows the steps: copy them to change them. Recipes can be pickled.
-`@ndd.recipes.recipe` makes a recipe of a function of your own.
+A call with settings returns a `Recipe`, which is called with batches. Further batches, such as labels, are returned unchanged
+after its results. `print(recipe)` shows the steps: copy them to change them. Recipes can be pickled. `@ndd.recipes.recipe`
+turns your own function into a recipe.
 
 Random recipes draw from `rng`, an `ndd.random.RNG`; by default from the thread's generator, which `ndd.random.set_seed` seeds.
 """

@@ -56,7 +56,7 @@ def imagenet_train(
 
 @recipe
 def imagenet_eval(jpegs: Any, /, size: int = 224, *, resize: int = 256, device: str = "cpu") -> Any:
-    """Encoded pictures to float32 CHW of `size` x `size`: the shorter side resized, and the middle cut out.
+    """Encoded pictures to float32 CHW of `size` x `size`: resizes the shorter side, and crops the centre.
 
     Equals torchvision's references/classification, `ClassificationPresetEval`: `Resize(256)`, `CenterCrop(224)`, `Normalize`, in
     size, place and pixels.

@@ -1,4 +1,4 @@
-"""A recipe for finding objects."""
+"""A recipe for object detection."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def detection(
 
     Equals the recipe "ssdlite" of torchvision's references/detection, that of SSD ("SSD: Single Shot MultiBox Detector",
     https://arxiv.org/abs/1512.02325, section 2.2) without its distortion of colours: a random window that overlaps the boxes
-    enough, mirrored or not, and resized; boxes whose middle is outside are dropped with their labels.
+    enough, mirrored at random, and resized; boxes whose centre is outside are dropped with their labels.
 
     Args:
-        jpegs, boxes, labels: as `readers.COCO(ltrb=True, ratio=True)` gives them: boxes are left, top, right, bottom, as fractions.
+        jpegs, boxes, labels: as from `readers.COCO(ltrb=True, ratio=True)`: boxes are left, top, right, bottom, as fractions.
         size: height and width of the results, in pixels.
         train: False leaves out the random steps.
         device: "cpu" or "gpu".

@@ -1,4 +1,4 @@
-"""`@recipe`: from a function of batches and settings to one that takes the settings and gives a `Recipe`."""
+"""`@recipe`: turns a function of batches and settings into one that takes the settings and returns a `Recipe`."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Recipe:
     """Steps with their settings, to be called with batches. `print` shows them; it can be pickled, and compared.
 
     Attributes:
-        name: of the function that made it.
+        name: the name of its function.
         settings: its arguments, by name.
         source: the text of the steps.
 
     Args:
-        make: makes the recipe anew from its settings, for `pickle`.
+        make: creates the recipe again from its settings, for `pickle`.
         steps: the function.
 
     >>> import ndd
@@ -77,13 +77,13 @@ class Recipe:
 
 
 def recipe(steps: Callable[..., Any]) -> Callable[..., Recipe]:
-    """Makes a recipe of a function: its parameters before `/` are batches, the others settings with their defaults.
+    """Turns a function into a recipe: its parameters before `/` are batches, the others settings with their defaults.
 
-    Raises TypeError for settings that it does not have, and ValueError for a value that the setting's `Literal` does not name:
-    when the recipe is made.
+    When the recipe is created, raises TypeError for settings that it does not have, and ValueError for a value that is not in
+    the setting's `Literal`.
 
     Args:
-        steps: the function that is decorated; it gives a batch or a tuple of them.
+        steps: the decorated function; it returns a batch or a tuple of batches.
 
     >>> import ndd, numpy as np
     >>> @ndd.recipes.recipe
@@ -115,7 +115,7 @@ def _parameters(steps: Callable[..., Any]) -> list[inspect.Parameter]:
 
 
 def _check(steps: Callable[..., Any], settings: dict[str, Any]) -> None:
-    """ValueError for a text that is none of those that the annotation names."""
+    """ValueError for a text that is not in the annotation."""
     hints = typing.get_type_hints(steps)
     for name, value in settings.items():
         options = [hints.get(name), *typing.get_args(hints.get(name))]

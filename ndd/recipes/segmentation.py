@@ -1,4 +1,4 @@
-"""A recipe for labels of pixels."""
+"""A recipe for semantic segmentation."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def segmentation(
     device: str = "cpu",
     rng: Any = None,
 ) -> Any:
-    """Encoded pictures with masks to float32 CHW of `size` x `size`, and masks HW of int64 (for evaluation of their own sizes).
+    """Encoded pictures with masks to float32 CHW of `size` x `size`, and masks HW of int64 (for evaluation in their own sizes).
 
     Equals torchvision's references/segmentation, `SegmentationPresetTrain` and, with `train=False`, `SegmentationPresetEval`
-    (that of DeepLab and FCN): the shorter side resized to between a half and twice `base`, mirrored or not, made up to the size
-    at the right and at the bottom (pictures with 0, masks with `ignore`), and a random window of that; for evaluation the shorter
-    side resized to `base`.
+    (that of DeepLab and FCN): the shorter side is resized to between a half and twice `base`, the picture is mirrored at
+    random, padded to the size at the right and at the bottom (pictures with 0, masks with `ignore`), and cropped to a random
+    window; for evaluation the shorter side is resized to `base`.
 
     Args:
         masks: labels of pixels, HW or HWC with one channel: decoded, or encoded as PNG.
         size: height and width of the results, in pixels.
         base: the shorter side before the window is cut, in pixels; for training from half to twice as long.
         train: False leaves out the random steps and the window.
-        ignore: the label of what lies outside.
+        ignore: the label outside the picture.
         device: "cpu" or "gpu".
         rng: an `ndd.random.RNG`; without it the generator of the thread.
 

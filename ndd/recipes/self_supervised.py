@@ -16,13 +16,14 @@ def simclr(
     """Encoded pictures to `views` batches of float32 CHW, `size` x `size`: different views of the same pictures.
 
     Equals the recipe of SimCLR ("A Simple Framework for Contrastive Learning of Visual Representations",
-    https://arxiv.org/abs/2002.05709, appendix A): a random window, mirrored or not; colour jitter with probability 0.8, grey
+    https://arxiv.org/abs/2002.05709, appendix A): a random window, mirrored at random; colour jitter with probability 0.8, grey
     with 0.2, and a blur over a tenth of the side with 0.5. As there, values are 0 to 1, not normalized.
 
     Args:
         size: height and width of the results, in pixels.
         views: the number of views of each picture.
-        strength: of the colour jitter: 0.8, 0.8, 0.8 and 0.2 times this. The paper takes 1.0 for ImageNet, 0.5 for CIFAR.
+        strength: the strength of the colour jitter: 0.8, 0.8, 0.8 and 0.2 times this. The paper takes 1.0 for ImageNet, 0.5 for
+            CIFAR.
         device: "cpu" or "gpu".
         rng: an `ndd.random.RNG`; without it the generator of the thread.
 
@@ -63,9 +64,9 @@ def dino_multicrop(
     """Encoded pictures to 2 batches of large windows and `local_crops` of small ones, float32 CHW.
 
     Equals `DataAugmentationDINO` of DINO ("Emerging Properties in Self-Supervised Vision Transformers",
-    https://arxiv.org/abs/2104.14294): windows resized by cubic interpolation, mirrored or not; colour jitter with probability
-    0.8 and grey with 0.2; a blur for all first large windows, for the second with 0.1 and for small ones with 0.5; the second is
-    solarized with 0.2.
+    https://arxiv.org/abs/2104.14294): windows resized by cubic interpolation, mirrored at random; colour jitter with
+    probability 0.8 and grey with 0.2; a blur for all first large windows, for the second with 0.1 and for small ones with 0.5;
+    the second is solarized with 0.2.
 
     Args:
         size, local_size: height and width of the large and of the small windows, in pixels.

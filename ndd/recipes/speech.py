@@ -27,15 +27,16 @@ def speech(
     DeepLearningExamples make them with DALI: one channel, white noise and preemphasis, windows of 20 ms every 10 ms, 64 bands.
 
     Args:
-        sounds: as `readers.File` or `readers.NemoAsr` gives their bytes.
-        sample_rate: Hz, of the decoded sound.
+        sounds: the bytes of files, as from `readers.File` or `readers.NemoAsr`.
+        sample_rate: the rate of the decoded sound in Hz.
         mels: the number of bands.
-        dither: the deviation of the noise; 0 adds none, as for evaluation.
-        preemphasis: its coefficient.
+        dither: the standard deviation of the noise; 0 for evaluation.
+        preemphasis: the coefficient of the filter.
         device: "cpu" or "gpu"; sounds are decoded on the CPU.
         rng: an `ndd.random.RNG`; without it the generator of the thread.
 
-    The sounds of a batch differ in length: `features.torch(pad=True)` gives one tensor, `features.shape` tells the frames.
+    The sounds of a batch differ in length: `features.torch(pad=True)` returns one tensor, and `features.shape` has the numbers
+    of frames.
 
     >>> import ndd
     >>> ndd.recipes.speech(dither=0.0).settings["mels"]

@@ -25,11 +25,12 @@ def video_clips(
     """Clips FHWC of bytes to float32 CFHW of `size` x `size`.
 
     Equals torchvision's references/video_classification, `VideoClassificationPresetTrain` and, with `train=False`,
-    `VideoClassificationPresetEval` (that of R3D, R(2+1)D and MC3, https://arxiv.org/abs/1711.11248): resized, mirrored or not, a
-    random window (for evaluation the middle), the mean and deviation of Kinetics-400.
+    `VideoClassificationPresetEval` (that of R3D, R(2+1)D and MC3, https://arxiv.org/abs/1711.11248): resized, mirrored at
+    random, cropped to a random window (for evaluation to the centre), and normalized by the mean and standard deviation of
+    Kinetics-400.
 
     Args:
-        clips: as `readers.Video` gives them.
+        clips: as from `readers.Video`.
         size: height and width of the results, in pixels.
         resize: height and width before the window is cut, in pixels.
         train: False leaves out the random steps.

@@ -1,12 +1,13 @@
 """Reductions of one sample on the CPU. See `_cpu/reduction.py` for the numbers.
 
-Where the reduced axes are neighbours, the sample is seen as `[outer, rows, inner]`, and its rows are reduced. Otherwise it is flat,
-and `extents` has those of its runs of axes: kept, reduced, kept, and so on, the last one kept. The last reduced run is reduced
-first, into memory of a sample's own.
+If the reduced axes are adjacent, the sample is viewed as `[outer, rows, inner]`, and its rows are reduced. Otherwise it is
+flat, and `extents` has the extents of its groups of axes: kept, reduced, kept, and so on, the last one kept. The last reduced
+group is reduced first, into separate memory for the sample.
 """
 
 from __future__ import annotations
 
+import functools
 from functools import partial
 
 import numpy as np
@@ -48,7 +49,7 @@ def _largest(x, out, first):
 
 @kernel
 def _split(extents, last):
-    """The sample as outer, rows and inner, where run `last` is to be reduced and those after it have been."""
+    """The sample as outer, rows and inner, where group `last` is to be reduced and those after it have been."""
     outer, inner = np.int64(1), np.int64(1)
     for run in range(last):
         outer *= extents[run]
@@ -59,7 +60,7 @@ def _split(extents, last):
 
 @kernel
 def _add_runs(part, out, extents, finish, ddof):
-    """Adds up the reduced runs before the last one, which has given `part`."""
+    """Adds up the reduced groups before the last one, whose result is `part`."""
     divisor = np.int64(1)
     for run in range(1, len(extents), 2):
         divisor *= extents[run]
@@ -123,10 +124,11 @@ for _function in _OF_RUNS.values():
     _function.fallback_if(lambda x, *_: is_short(x.size, 1, 1))
 
 
+@functools.cache
 def reducing(kind: str, finish: str, source: np.dtype, result: np.dtype, runs: int) -> partial[None]:
-    """The kernel `f(x, out, ddof)` for this many runs of neighbouring reduced axes; with `extents` behind `out` for several of
-    them, and a mean after `x` for deviations. `kind` is accumulated and made into results as `finish` says, for elements of these
-    types."""
+    """The kernel `f(x, out, ddof)` for this many groups of adjacent reduced axes; with `extents` after `out` for several of
+    them, and a mean after `x` for deviations. `kind` says what is accumulated, and `finish` how it becomes the result, for
+    elements of these types."""
     chosen = (_OF_SAMPLES if runs == 1 else _OF_RUNS)[kind]
     numbers = further(kind, source, accumulator(kind, source, result))
     if kind in ("min", "max"):

@@ -10,8 +10,8 @@ import numpy as np
 from ndd._cpu.reduction import accumulator, extreme
 from ndd._tensor.store import volumes
 
-_THREADS = 1 << 17  # that keep a GPU busy
-_KEPT_TOGETHER = 64  # results of a sample that its last block may make in the same launch
+_THREADS = 1 << 17  # enough to keep a GPU busy
+_KEPT_TOGETHER = 64  # results of a sample that its last block may compute in the same launch
 _SERIAL = 1 << 11  # accumulators that one thread may add up
 _KERNELS = str(Path(__file__).with_name("reduce.cu"))
 _ACC_TYPES = {"f": "double", "u": "unsigned long long", "i": "long long", "c": "Moments"}
@@ -21,15 +21,16 @@ def reduce_on_gpu(
     launch: Any, kind: str, finish: str, x: Any, axes: tuple[int, ...], target: Any, *, mean: Any = None,
     ddof: int = 0, pooled: bool = False, shared: dict[str, Any] | None = None, per_sample: dict[str, Any] | None = None,
 ) -> None:  # fmt: skip
-    """All samples of `x` over `axes`: `kind` is accumulated and made into results as `finish` says (see reduce.cu).
+    """Reduces all samples of `x` over `axes`: `kind` says what is accumulated, and `finish` how it becomes the result (see
+    reduce.cu).
 
-    One launch where one run of neighbouring axes is reduced to few results, else for every run at most three.
+    It takes one launch if one group of adjacent axes is reduced to few results, otherwise at most three for each group.
 
     Args:
         target: output 0, or float32 memory.
-        mean: for deviations: an operand or memory of float32 means, and how many each sample has (one for each kept
-            element, or a single one).
-        pooled: the results are those of all samples together, for each of them.
+        mean: for deviations: an operand or memory of float32 means, and their number in each sample (one for each kept element,
+            or a single one).
+        pooled: the result of each sample is that of all samples together.
         shared, per_sample: further fields of the kernels.
     """
     extremes, own = kind in ("min", "max"), target is launch.outputs[0]
@@ -75,7 +76,7 @@ def neighbours(axes: tuple[int, ...]) -> bool:
 
 
 def steps(shapes: np.ndarray, axes: tuple[int, ...], sizes: np.ndarray) -> np.ndarray:
-    """For every axis `[N, ndim]` how far a step along it moves in an array of the kept elements, or of one number."""
+    """For every axis `[N, ndim]` the step along it in an array of the kept elements, or of one number."""
     table = np.zeros((len(shapes), max(1, shapes.shape[1])), np.int64)
     step = np.where(sizes == 1, 0, 1)
     for d in range(shapes.shape[1] - 1, -1, -1):
@@ -112,7 +113,7 @@ def _stages(shapes: np.ndarray, axes: tuple[int, ...]) -> list[tuple[np.ndarray,
 
 
 def _divided(wanted: int, rows: np.ndarray) -> list[np.ndarray]:
-    """How many threads share the rows of each kept element in the launches for one run of axes."""
+    """The number of threads that share the rows of each kept element in the launches for one group of axes."""
     one = np.ones_like(rows)
     if wanted <= 16:
         return [one]

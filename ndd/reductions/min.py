@@ -18,7 +18,7 @@ def min(
 
     Every sample is reduced by itself. Each result is `min(x)` over its elements.
     Any layout and rank, integers and float32.
-    The element type stays. NaN never counts (with NumPy and torch it wins); where there is no element, the result is
+    The element type stays. NaN is ignored (NumPy and torch return it); without elements the result is
     the type's greatest finite value.
 
     Args:
@@ -27,7 +27,7 @@ def min(
         keep_dims: leave the reduced axes with extent 1, and the layout as it is.
         input: integers or float32, of any rank and layout.
 
-    Errors: IndexError for an axis that does not exist, ValueError for one given twice, RuntimeError for an unknown
+    Errors: IndexError for an axis that does not exist, ValueError for a repeated one, RuntimeError for an unknown
     letter and for bool, float16 and float64 inputs.
 
     >>> import ndd

@@ -1,7 +1,7 @@
 """The common part of all reductions: the axes, the output, and how samples are reduced.
 
-A new one is a file such as `max.py` and a line in `_COMPUTED`. Where none of the sums and extremes that are accumulated
-makes it, it takes a kind of its own too: in `KERNELS` and the functions below it in `_cpu/reduction.py`, and a KIND in `reduce.cu`.
+A new reduction is a file such as `max.py` and a line in `_COMPUTED`. If no existing sum or extreme serves, it also needs a new
+kind: in `KERNELS` and the functions below it in `_cpu/reduction.py`, and a KIND in `reduce.cu`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ndd.reductions.kernels import reducing
 from ndd.reductions.launches import reduce_on_gpu
 
 _TYPES = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32")
-# What is accumulated, and what is made of it.
+# What is accumulated, and how it becomes the result.
 _COMPUTED = {
     "sum": ("sum", "plain"), "mean": ("sum", "mean"), "mean_square": ("square", "mean"), "rms": ("square", "root"),
     "variance": ("deviation", "mean"), "std_dev": ("deviation", "root"), "min": ("min", "plain"), "max": ("max", "plain"),
@@ -81,7 +81,7 @@ def reduction(declared: Callable[..., Any]) -> Any:
 def chosen_axes(axes: Any, names: str | None, data: Any) -> list[int]:
     """The axes to reduce, sorted; all if none are given.
 
-    IndexError for one that does not exist, ValueError for one given twice, RuntimeError for an unknown letter.
+    IndexError for one that does not exist, ValueError for a repeated one, RuntimeError for an unknown letter.
     """
     ndim, layout = data.ndim, data.layout or ""
     if names is not None:
@@ -105,7 +105,7 @@ def chosen_axes(axes: Any, names: str | None, data: Any) -> list[int]:
 
 
 def _ends_of_runs(axes: list[int]) -> list[int]:
-    """Where each run of neighbouring axes begins and ends."""
+    """The begin and end of each group of adjacent axes."""
     ends: list[int] = []
     for axis in axes:
         if ends and ends[-1] == axis:
@@ -147,11 +147,11 @@ def _reduce(input, out, kind, finish, chosen):
 
 
 def _reduce_about(data, mean, out, kind, finish, chosen, ddof):
-    """One sample by NumPy and passes over one run of axes each."""
+    """Reduces one sample with NumPy, in passes over one group of axes each."""
     if not chosen and mean is not None and data.ndim:
         out[...] = 0  # DALI's answer, whatever the mean
         return
-    x, axes = (data, chosen) if data.ndim else (data[None], (0,))  # a number is its own sum
+    x, axes = (data, chosen) if data.ndim else (data[None], (0,))  # the sum of a number is the number
     if mean is not None:
         mean = mean.reshape([1 if mean.size == 1 or d in axes else e for d, e in enumerate(x.shape)])
     if kind in ("min", "max"):

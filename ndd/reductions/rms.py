@@ -31,8 +31,8 @@ def rms(
         dtype: the element type of the result.
         input: integers or float32, of any rank and layout.
 
-    Errors: IndexError for an axis that does not exist, ValueError for one given twice, RuntimeError for a letter that
-    is not in the layout, for bool, float16 and float64 inputs, and for a `dtype` that cannot be.
+    Errors: IndexError for an axis that does not exist, ValueError for a repeated one, RuntimeError for a letter that
+    is not in the layout, for bool, float16 and float64 inputs, and for an unsupported `dtype`.
 
     >>> import ndd
     >>> ndd.reductions.rms(ndd.tensor([1.0, 7.0])).torch()

@@ -26,11 +26,11 @@ def std_dev(
         axes: the axes to reduce; negative ones count from the end. Default: all.
         axis_names: the same by letters of the layout, instead of `axes`.
         keep_dims: leave the reduced axes with extent 1, and the layout as it is.
-        ddof: what to take from the number of elements before dividing (1 for the unbiased estimate, the
+        ddof: the number to subtract from the number of elements before dividing (1 for the unbiased estimate, the
             default of torch; NumPy's is 0, as here).
         data: integers or float32, of any rank and layout.
 
-    Errors: IndexError for an axis that does not exist, ValueError for one given twice, RuntimeError for a letter that
+    Errors: IndexError for an axis that does not exist, ValueError for a repeated one, RuntimeError for a letter that
     is not in the layout, for bool, float16 and float64 inputs, and for a `mean` of another type or size.
 
     >>> import ndd

@@ -30,8 +30,8 @@ def sum(
         dtype: the element type of the result.
         input: integers or float32, of any rank and layout.
 
-    Errors: IndexError for an axis that does not exist, ValueError for one given twice, RuntimeError for a letter that
-    is not in the layout, for bool, float16 and float64 inputs, and for a `dtype` that cannot be.
+    Errors: IndexError for an axis that does not exist, ValueError for a repeated one, RuntimeError for a letter that
+    is not in the layout, for bool, float16 and float64 inputs, and for an unsupported `dtype`.
 
     >>> import ndd
     >>> ndd.reductions.sum(ndd.tensor([[1, 2], [3, 4]]), axes=0).torch()

@@ -1,4 +1,4 @@
-"""Operators on segmentation masks: places in them, their objects, polygons."""
+"""Operators on segmentation masks: random pixels, objects and polygons."""
 
 from ndd.segmentation.random_mask_pixel import random_mask_pixel
 from ndd.segmentation.random_object_bbox import random_object_bbox

@@ -1,4 +1,4 @@
-"""`ndd.segmentation.random_mask_pixel`: a random place in a mask."""
+"""`ndd.segmentation.random_mask_pixel`: a random pixel of a mask."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ndd._operator import PerSample, Plan, Values, View, bad_sample, operator, o
 from ndd._tensor.dtype import int64
 
 _CHUNK = 64  # pixels that a GPU thread counts
-_BLOCK = 1024  # and the CPU, before it looks at them one by one
+_BLOCK = 1024  # pixels that the CPU counts before it checks them one by one
 
 
 @operator(types=("u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "bool"), random=True)
@@ -30,13 +30,13 @@ def random_mask_pixel(
 
     Args:
         input: a mask of any rank: integers, bool or float32. An axis of channels counts as any other.
-        foreground: draw from the foreground where not 0. A mask without any is treated as with 0.
-        threshold: the foreground is what exceeds this. Default: 0.
-        value: the foreground is what equals this; not beside `threshold`.
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        foreground: draw from the foreground unless 0. A mask without foreground is treated as with 0.
+        threshold: the foreground exceeds this number. Default: 0.
+        value: the foreground equals this number; excludes `threshold`.
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
 
     The result is int64 with an entry for each axis: an anchor for `slice` or `crop` around an object. Every pixel, or every
-    one of the foreground, is equally likely. The numbers are DALI's, and those of the CPU on a GPU.
+    one of the foreground, is equally likely. The numbers are DALI's, equal on CPU and GPU.
 
     Raises RuntimeError for other types, both `threshold` and `value`, and masks without pixels (DALI gives any number).
 
@@ -75,8 +75,8 @@ def _bounds(values: Values | None, n: int, kind: Any) -> np.ndarray:
 
 
 def _foreground(against: np.ndarray, equal: bool, kind: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """The lowest and the highest element of the foreground in each sample, in the type of the elements; the lowest is above
-    the highest where there is none."""
+    """The lowest and the highest element of the foreground in each sample, in the type of the elements. The lowest is above the
+    highest if there is no foreground."""
     if kind.kind == "f":
         if equal:
             return against.astype(kind), against.astype(kind)
@@ -87,7 +87,7 @@ def _foreground(against: np.ndarray, equal: bool, kind: np.dtype) -> tuple[np.nd
         fits = (against >= least) & (against <= most)
         lowest = np.where(fits, against, 1)
         return lowest.astype(kind), np.where(fits, lowest, 0).astype(kind)
-    # Integers exceed a number if they exceed its whole part.
+    # An integer exceeds a number if it exceeds the number's floor.
     whole = np.floor(against.astype(np.float64))
     some = whole < np.float64(most)
     above = some & (whole >= least)
@@ -109,12 +109,12 @@ _draw.fallback()
 
 @kernel
 def _place_of(x, lowest, highest, stream, extents, out):
-    """One of the elements from `lowest` to `highest`; False, and no word drawn, where none is."""
+    """Draws one of the elements from `lowest` to `highest`. Returns False, and draws no word, if there is none."""
     blocks, count = (x.size + _BLOCK - 1) // _BLOCK, np.int64(0)
     counts = empty(blocks, np.int64)
     for b in range(blocks):
         block = x[b * _BLOCK : (b + 1) * _BLOCK]
-        chosen = np.int32(0)  # which goes into vector registers four times as often as int64
+        chosen = np.int32(0)  # int32 is vectorised more often than int64
         for i in range(block.size):
             chosen = np.int32(chosen + ((block[i] >= lowest) & (block[i] <= highest)))
         counts[b] = chosen
@@ -156,7 +156,7 @@ def _place(stream, extents, out):
 
 @random_mask_pixel.cuda("random_mask_pixel.cu")
 def _(launch, input, out):
-    """First the foreground of chunks is counted, then a block of threads for each mask finds the pixel."""
+    """The first launch counts the foreground of chunks; in the second a block of threads for each mask finds the pixel."""
     chunks = -(-input.sizes // _CHUNK)
     fields = {"counts": launch.scratch(chunks, np.int32), "chunks": chunks, "size": input.sizes}
     macros = {"CHUNK": _CHUNK, "AXES": input.ndim}

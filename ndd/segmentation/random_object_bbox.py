@@ -18,9 +18,9 @@ from ndd._tensor import Store
 from ndd._tensor.dtype import int32
 from ndd._tensor.memory import host_empty
 
-_MOST_CACHED = 4096  # sets of boxes that `cache_objects` keeps, the last used ones
+_MOST_CACHED = 4096  # sets of boxes in the cache of `cache_objects`, the most recently used
 _WORDS = 8
-_FEW = 1 << 14  # runs of pixels that Python's interpreter joins in less time than compiling takes
+_FEW = 1 << 14  # up to this many runs of pixels Python's interpreter takes less time than compiling
 _cached: OrderedDict[Any, Any] = OrderedDict()
 
 
@@ -45,33 +45,34 @@ def random_object_bbox(
     output_class: bool = False,
     threshold: PerSample[list[int]] = None,
 ):
-    """Draws an object of a labelled mask and gives its bounding box.
+    """Draws an object of a labelled mask and returns its bounding box.
 
     Args:
         input: labels: 8, 16 or 32-bit integers or bool, of any rank. An axis of channels counts as any other.
         foreground_prob: probability of an object; else the box is the whole mask.
-        background: the label that is not an object. Default: 0, or if `classes` has it the next lower number that is free.
+        background: the label that is not an object. Default: 0, or if `classes` contains it the next lower free number.
         classes: labels of objects. Default: all but `background`.
-        class_weights: how likely each class is, relative to each other, in the order of `classes`; without `classes`
-            those of the labels 1, 2, .... Default: all alike.
-        ignore_class: draw from all objects alike. Else a class that is there is drawn first, then one of its objects.
-        threshold: objects narrower than this along an axis do not count: a number for each axis, or one for all.
-        k_largest: only so many of the largest boxes count, of the class or with `ignore_class` of all. Of equally large
-            ones the first; among more than 16 objects DALI may take others.
-        output_class: also give the label of the object, or `background` where the box is the whole mask.
+        class_weights: the relative probabilities of the classes, in the order of `classes`; without `classes` those of the
+            labels 1, 2, .... Default: equal.
+        ignore_class: draw from all objects with equal probability. Otherwise one of the mask's classes is drawn first, then one
+            of its objects.
+        threshold: objects narrower than this along an axis are ignored: a number for each axis, or one for all.
+        k_largest: draw only from this many of the largest boxes, of the class or, with `ignore_class`, of all. The first of
+            equally large boxes count; among more than 16 objects DALI may take others.
+        output_class: also return the label of the object, or `background` if the box is the whole mask.
         format: "anchor_shape": two results, start and extents. "start_end": two, start and end. "box": one, start and end
             in one row.
-        cache_objects: keep the boxes of masks that have been seen, for when they come again. Values do not change.
-        rng: an `RNG`; without it the thread's default one. A call moves it on by seven words.
+        cache_objects: cache the boxes of masks, which may recur. Results do not change.
+        rng: an `RNG`; without it the thread's default one. A call advances it by seven words.
 
-    Results are int32 with an entry for each axis, in the order of the axes; the label is an int32 number. An object is
-    what holds together by pixels of one label that share a side (in volumes a face). A class whose objects are all too small is
-    passed over for another; where none is left the box is the whole mask. The numbers are DALI's. Results on a GPU are
-    worked out on the CPU.
+    Results are int32 with an entry for each axis, in the order of the axes; the label is an int32 number. An object is a
+    connected component: pixels of one label that share sides (in volumes faces). If all objects of a class are too small,
+    another class is drawn; if none is left, the box is the whole mask. The numbers are DALI's. Results on a GPU are computed on
+    the CPU.
 
-    Raises RuntimeError for other types and formats, class arguments beside `ignore_class`, as many `class_weights` as not
-    `classes`, a `background` among `classes`, a `k_largest` below 1, a `threshold` of another number of axes, and a mask
-    without axes.
+    Raises RuntimeError for other types and formats, class arguments beside `ignore_class`, a different number of
+    `class_weights` than `classes`, a `background` among `classes`, a `k_largest` below 1, a `threshold` of another number of
+    axes, and a mask without axes.
 
     >>> import ndd
     >>> mask = ndd.tensor([[0, 0, 0, 0], [0, 5, 5, 0]])
@@ -101,7 +102,7 @@ def random_object_bbox(
     return outputs if len(outputs) > 1 else box
 
 
-# A batch: which samples are labelled follows from what was drawn for all.
+# A batch: the draws of all samples decide which masks are labelled.
 @random_object_bbox.batch
 def _(
     call, input, *, background, cache_objects, class_weights, classes, foreground_prob, format, ignore_class, k_largest,
@@ -153,12 +154,12 @@ class _Labels:
                 raise classes.error(i, f"`classes`: expected labels other than `background`, got {self.background[i]}")
 
     def of(self, i: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """The classes of a sample and their weights, None for all that there are, all alike."""
+        """The classes of a sample and their weights; None for all classes with equal weights."""
         return None if self.classes is None else self.classes[i], None if self.weights is None else self.weights[i]
 
 
 def _draws(streams: np.ndarray) -> list[_Draw]:
-    """Where each sample draws from."""
+    """The words that each sample draws from."""
     words = np.empty((len(streams), _WORDS), np.uint32)
     _first_words(streams, words)
     return [_Draw(stream, own) for stream, own in zip(streams, words[:, ::-1].tolist(), strict=True)]
@@ -171,7 +172,7 @@ def _first_words(streams, words):
 
 
 class _Draw:
-    """The words of a sample, one after the other; `words` are the first ones, the last of them first."""
+    """The words of a sample, one after the other; `words` has the first ones in reverse order."""
 
     def __init__(self, stream: np.ndarray, words: list[int]):
         self.stream = stream
@@ -192,7 +193,7 @@ class _Draw:
         return min((self.word() << 32 | low) * 2.0**-64, 1 - 2.0**-53)
 
     def below(self, count: int) -> int:
-        """Each equally likely: Lemire's method, as in `draws.below`."""
+        """A number below `count`, each equally likely, by Lemire's method as in `draws.below`."""
         product = self.word() * count
         while product & 0xFFFFFFFF < ((1 << 32) - count) % count:
             product = self.word() * count
@@ -200,7 +201,7 @@ class _Draw:
 
 
 class _Objects:
-    """The objects of a mask that count: their boxes, int32 [count, 2, axes], starts and ends, and their labels."""
+    """The objects of a mask that are not ignored: their boxes, int32 [count, 2, axes], starts and ends, and their labels."""
 
     def __init__(self, boxes: np.ndarray, labels: np.ndarray, least: np.ndarray | None, k_largest: int | None):
         self.boxes = boxes
@@ -229,7 +230,7 @@ class _Objects:
         return None
 
     def _counting(self, boxes: np.ndarray) -> np.ndarray:
-        """Those of boxes [count, 2, axes] that are wide enough, and of these the largest."""
+        """The boxes [count, 2, axes] that are wide enough, and the largest of these."""
         if self.least is None and self.k_largest is None:
             return boxes
         extents = boxes[:, 1].astype(np.int64) - boxes[:, 0]
@@ -256,7 +257,7 @@ def _objects(call: Call, input: Operand, background: np.ndarray, which: list[int
     known = {i: _cached.pop(keys[i], None) for i in which}
     new = [i for i in which if known[i] is None]
     for i, (boxes, labels) in zip(new, _found_in(call, input, background, new), strict=True):
-        known[i] = boxes.copy(), labels.copy()  # these are parts of what is far larger
+        known[i] = boxes.copy(), labels.copy()  # they are views of far larger arrays
     for i in which:
         _cached[keys[i]] = known[i]
     while len(_cached) > _MOST_CACHED:
@@ -265,8 +266,7 @@ def _objects(call: Call, input: Operand, background: np.ndarray, which: list[int
 
 
 def _found_in(call: Call, input: Operand, background: np.ndarray, which: list[int]) -> list[Found]:
-    """Boxes of what holds together by a shared side, int32 [count, 2, axes], and their labels, in the order of their
-    first pixels."""
+    """Boxes of connected components, int32 [count, 2, axes], and their labels, in the order of their first pixels."""
     if not which:
         return []
     store, kind = input._store, np.uint8 if input.dtype.name == "bool" else None
@@ -285,7 +285,7 @@ def _found_in(call: Call, input: Operand, background: np.ndarray, which: list[in
 
 @kernel
 def _count_in(mask, extents, background, count):
-    """How many runs there are in a mask."""
+    """The number of runs of pixels in a mask."""
     width = extents[-1]
     count[0] = 0
     for line in range(mask.size // max(width, 1)):
@@ -297,7 +297,7 @@ _count_in.fallback()
 
 @kernel
 def _find_in(mask, extents, background, first, last, runs, boxes, count):
-    """The objects of a mask, and how many: their place in `boxes` and the last of `runs` is where its runs have theirs."""
+    """Finds the objects of a mask and their number. Their place in `boxes`, and the end of its runs, follow from `runs`."""
     count[0] = _boxes_of(
         mask, extents, background, runs[0, first:last], runs[1, first:last], runs[2, first:last], runs[3, first:last],
         boxes[first:last], runs[4, first:last],
@@ -309,9 +309,9 @@ _find_in.fallback_if(lambda mask, extents, background, first, last, runs, *_: ru
 
 @kernel
 def _boxes_of(mask, extents, background, start, end, parent, labels, boxes, label):
-    """The boxes and labels of the objects of a mask that has as many runs as there is room for; how many they are.
+    """Finds the boxes and labels of the objects of a mask with as many runs as the arrays have room for. Returns their number.
 
-    Union-find over runs, pixels of one label side by side in a line; the first run of an object is its root.
+    Union-find over runs, i.e. adjacent pixels of one label in a line. The first run of an object is its root.
     """
     axes = extents.size
     width, lines = extents[-1], np.int64(start.size > 0)
@@ -335,7 +335,7 @@ def _boxes_of(mask, extents, background, start, end, parent, labels, boxes, labe
         for i in range(firsts[line], firsts[line + 1]):
             at[axes - 1] = start[i]
             if parent[i] == i:
-                # From here on a root holds -1 less its number.
+                # From here on a root holds -1 minus its number.
                 label[n_boxes] = labels[i]
                 for k in range(axes):
                     boxes[n_boxes, 0, k], boxes[n_boxes, 1, k] = at[k], at[k] + 1
@@ -369,7 +369,7 @@ def _(row, background):
 
 @kernel
 def _find_runs(row, background, i, start, end, parent, labels):
-    """The runs of a line, from number `i` on; the number after them."""
+    """Finds the runs of a line, from number `i` on. Returns the number after them."""
     last = background
     for x in range(row.size):
         value = np.int32(row[x])
@@ -400,7 +400,7 @@ def _(row, background, i, start, end, parent, labels):
 
 @kernel
 def _join_lines(firsts, line, other, start, end, parent, labels):
-    """Makes one object of runs of one label that lie over each other in two lines."""
+    """Joins runs of one label that overlap in two adjacent lines."""
     i, j = firsts[line], firsts[other]
     while i < firsts[line + 1] and j < firsts[other + 1]:
         if labels[i] == labels[j] and start[i] < end[j] and start[j] < end[i]:

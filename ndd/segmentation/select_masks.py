@@ -1,4 +1,4 @@
-"""`ndd.segmentation.select_masks`: some of an image's polygons."""
+"""`ndd.segmentation.select_masks`: selects polygons of an image."""
 
 from __future__ import annotations
 
@@ -11,26 +11,26 @@ from ndd._tensor.dtype import int32
 from ndd._tensor.memory import host_empty
 from ndd.ops.boxes.columns import divided
 
-_TWICE, _WITHOUT, _OUTSIDE = 1, 2, 3  # what can be wrong with a sample
+_TWICE, _WITHOUT, _OUTSIDE = 1, 2, 3  # faults of a sample
 
 
 @operator(reads="cpu", outputs=2)
 def select_masks(mask_ids, polygons, vertices, /, *, reindex_masks: bool = False):
-    """Takes the polygons of some objects, as `readers.COCO(polygon_masks=True)` gives them.
+    """Selects the polygons of some objects, in the form of `readers.COCO(polygon_masks=True)`.
 
     Args:
-        mask_ids: int32 (M,): numbers of objects, in the order in which they are wanted.
+        mask_ids: int32 (M,): numbers of objects, in the order of the result.
         polygons: int32 (P, 3): the number of the object, the polygon's first vertex, the one after its last.
         vertices: (V, d) of any type: the coordinates of all vertices.
         reindex_masks: the objects get the numbers 0, 1, ... in the order of `mask_ids`.
 
-    Two results: the chosen polygons, int32 (Q, 3), in the order of `mask_ids` and for each object as they came; their
-    vertices one after the other, (W, d). With the box numbers that `random_bbox_crop(output_bbox_indices=True)` gives as
-    `mask_ids`, boxes and polygons stay together; an object without polygons cannot be chosen. Of an object with several
-    polygons all are given (DALI 2.4.0 loses all but the last).
+    Returns the chosen polygons, int32 (Q, 3), in the order of `mask_ids` and for each object in their original order; and their
+    vertices one after the other, (W, d). With the box numbers of `random_bbox_crop(output_bbox_indices=True)` as `mask_ids`,
+    polygons correspond to boxes; an object without polygons cannot be chosen. All polygons of an object are returned (DALI
+    2.4.0 loses all but the last).
 
-    Raises RuntimeError for other types and shapes, for a number in `mask_ids` that comes twice or that no polygon has, and
-    for a chosen polygon whose vertices lie beyond the given ones.
+    Raises RuntimeError for other types and shapes, for a number in `mask_ids` that is repeated or that no polygon has, and for
+    a chosen polygon with vertices outside `vertices`.
 
     >>> import ndd
     >>> polygons, vertices = ndd.tensor([[0, 0, 3], [1, 3, 5]]), ndd.tensor([[1], [2], [3], [4], [5]])
@@ -59,7 +59,7 @@ def _(call, mask_ids, polygons, vertices, *, reindex_masks):
         raise bad_sample(i, f"vertices: expected {columns[0]} coordinates as in sample 0, got {columns[i]}")
     width = int(columns[0])
     id_counts, polygon_counts, vertex_counts = mask_ids.shapes[:, 0], polygons.shapes[:, 0], vertices.shapes[:, 0]
-    # (numbers, first elements, how many) of each: samples may lie apart.
+    # (numbers, first elements, counts) of each sample, because samples may not be adjacent.
     ids, rows = (*mask_ids.elements(), id_counts), (*polygons.elements(), polygon_counts)
     points, starts = vertices.elements()
     most = int(polygon_counts.sum())
@@ -89,9 +89,9 @@ def choose(
     ids, id_starts, id_counts, polygons, polygon_starts, polygon_counts, vertex_starts, vertex_counts, width, reindex, picked,
     places, counts, wrong,
 ):  # fmt: skip
-    """The chosen polygons of all samples, (number, first vertex, the one after the last) of the output, and at which of the
-    elements of the input's vertices theirs begin. How many polygons and vertices each sample gets goes to `counts`. False,
-    with what, sample and numbers in `wrong`, for a bad sample.
+    """Writes the chosen polygons of all samples, (number, first vertex, vertex after the last) of the output, and the places of
+    their vertices in the input. `counts` receives the numbers of polygons and vertices of each sample. Returns False for a bad
+    sample, with the fault, the sample and numbers in `wrong`.
 
     The numbers of objects are in a hash table for each sample, and the polygons sorted by counting those of each object.
     """
@@ -156,7 +156,7 @@ choose.fallback()
 
 @kernel
 def _slot(table, mask, ids, start, number):
-    """Where in the hash table `number` is, or would be."""
+    """The place of `number` in the hash table, or the free place for it."""
     k = ((np.int64(number) * np.int64(2654435761)) >> 16) & mask
     while table[k] >= 0 and ids[start + table[k]] != number:
         k = (k + 1) & mask
@@ -165,7 +165,7 @@ def _slot(table, mask, ids, start, number):
 
 @kernel
 def gather(picked, places, points, out, itemsize, width):
-    """The vertices of the picked polygons one after the other; arrays of bytes."""
+    """Copies the vertices of the picked polygons one after the other, as bytes."""
     at = 0
     for k in range(len(picked)):
         start, size = places[k] * itemsize, np.int64(picked[k, 2] - picked[k, 1]) * width * itemsize

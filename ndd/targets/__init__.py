@@ -1,4 +1,4 @@
-"""`ndd.Targets`: images with all that belongs to them, from and to what other libraries have."""
+"""`ndd.Targets`: images with their boxes, masks, labels and points, and conversions from and to other libraries."""
 
 from ndd.targets.targets import Targets
 

@@ -1,4 +1,4 @@
-"""The checks of the parts of `ndd.Targets`: at once if their values exist, else when they do."""
+"""The checks of the parts of `ndd.Targets`: immediately if their values exist, otherwise when they do."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from ndd._tensor import Batch, Tensor
 from ndd.ops.boxes.following import masks_of, one_for_each
 
 FORMATS = ("xyxy", "xywh", "cxcywh")
-_IMAGES = {2: "HW", 3: "HWC", 4: "FHWC"}  # by rank, where nothing is said
+_IMAGES = {2: "HW", 3: "HWC", 4: "FHWC"}  # by rank, if there is no layout
 
 Value = Tensor | Batch
 
 
 def image_layout(images: Value) -> str:
-    """The layout of images; ValueError if they are none."""
+    """The layout of images; ValueError if they are not images."""
     layout = images.layout or _IMAGES.get(images.ndim, "")
     if layout.removeprefix("F") not in ("HWC", "CHW", "HW"):
         raise ValueError(
@@ -25,7 +25,7 @@ def image_layout(images: Value) -> str:
 
 
 def checked_masks(name: str, masks: Value, images: Value, image_layout: str) -> Value:
-    """The masks under a layout, as large as their images."""
+    """The masks with a layout, as large as their images."""
     layout = masks.layout
     objects = name == "masks"
     if not layout:
@@ -41,7 +41,7 @@ def checked_masks(name: str, masks: Value, images: Value, image_layout: str) -> 
 
 
 def checked_objects(values: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:
-    """Boxes, points, and what has a row for each of them."""
+    """Boxes, points, and values with a row for each of them."""
     boxes: Any = values["boxes"]
     points: Any = values["points"]
     labels: Any = values["point_labels"]
@@ -73,5 +73,5 @@ def _one_for_each(name: str, value: Value, owners: Value, owner: str) -> Value:
 
 
 def _now(checked: Any, value: Value, other: Value) -> Any:
-    """Checked now, if both are there."""
+    """Checks now, if both values exist."""
     return checked.evaluate() if value._store is not None and other._store is not None else checked

@@ -75,7 +75,7 @@ def _check(i: int, own: list[Mapping[str, Any]]) -> None:
 
 
 def _points(i: int, own: list[Mapping[str, Any]], count: int) -> np.ndarray:
-    """Key points of all objects, [N, K, 3] of `count` numbers; zeros of those that have none."""
+    """Key points of all objects, [N, K, 3], of `count` numbers each; zeros for objects without key points."""
     points = np.zeros((len(own), count), np.float32)
     for k, a in enumerate(own):
         numbers = a.get("keypoints") or []
@@ -112,7 +112,7 @@ def _masks(i: int, own: list[Mapping[str, Any]], size: tuple[int, ...]) -> np.nd
 
 
 def _outline(segmentation: Any) -> Outline:
-    """Polygons, or runs {"size", "counts"} in a list or compressed."""
+    """Polygons, or run lengths {"size", "counts"}, listed or compressed."""
     if isinstance(segmentation, Mapping):
         counts = segmentation["counts"]
         if isinstance(counts, bytes):
@@ -127,7 +127,7 @@ def _outline(segmentation: Any) -> Outline:
 
 
 def annotations_of(targets: Any) -> Any:
-    """Lists of dictionaries of targets in pixels, "xywh"."""
+    """Lists of dictionaries for targets in pixels, "xywh"."""
     names = ("boxes", "labels", "masks", "points", "point_labels")
     if targets.boxes is None:
         raise TypeError("Targets.to_coco: expected `boxes`, one for each dictionary, got none")
@@ -168,7 +168,7 @@ def _of_image(values: dict[str, np.ndarray]) -> list[dict[str, Any]]:
 
 
 def _runs(mask: np.ndarray) -> dict[str, Any]:
-    """The lengths of runs of 0 and 1 in turns, down the columns."""
+    """The lengths of alternating runs of 0 and 1, down the columns."""
     flat = mask.T.reshape(-1)
     changes = np.flatnonzero(np.diff(flat, prepend=False))
     return {"size": list(mask.shape), "counts": np.diff(np.concatenate([[0], changes, [flat.size]])).tolist()}

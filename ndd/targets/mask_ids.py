@@ -1,4 +1,4 @@
-"""Masks through operators on images: ids of any type stay exact."""
+"""Passes masks through operators on images, with exact ids of any type."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ndd.ops.tensor.transpose import transpose
 
 
 def moved_ids(masks: Any, move: Callable[[Any], Any]) -> Any:
-    """Masks through `move` as bytes, channels of HWC, which every operator on images takes."""
+    """Passes masks through `move` as bytes in channels of HWC, which every operator on images takes."""
     if masks is None:
         return None
     kind, layout = masks.dtype, masks.layout

@@ -1,4 +1,4 @@
-"""`ndd.Targets`: images with their masks, boxes, labels and points, through the same geometry."""
+"""`ndd.Targets`: applies the same geometry to images and their masks, boxes, labels and points."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ __all__ = ["Targets"]
 
 Value = Tensor | Batch
 _NEAREST = DALIInterpType.INTERP_NN
-# What an operator is told of the values of pixels: those of masks stay what they are.
+# Arguments about pixel values, which do not apply to masks.
 _OF_PIXELS = ("antialias", "dtype", "fill_value", "interp_type", "mag_filter", "min_filter", "output_dtype")
 _OF_LAYOUTS = ("bbox_layout", "crop_shape", "ltrb", "output_bbox_indices")
 
@@ -50,32 +50,31 @@ class Targets:
 
     Args:
         images: HWC, CHW or HW; without a layout HWC. Video, FHWC or FCHW, moves as one image.
-        boxes: (N, 4), as `format` and `normalized` say; of any type, float32 after the first method.
-        labels: (N,) numbers, which go with their boxes.
-        masks: labels of pixels, HW or HWC, or [N, H, W], one mask of each object, as torchvision has them. Of any element
-            type: they are moved without mixing neighbours, and what comes in is 0. Without a layout three axes are HWC if
-            the last one is 1, else NHW. NHW masks that are as many as the boxes are dropped with their boxes; masks of
-            layout "CHW" belong to the image.
-        points: (P, 2): x, y, of the image; or (N, K, 2), K of each box, which go with their boxes.
+        boxes: (N, 4) in `format` and `normalized`; of any type, float32 after the first method.
+        labels: (N,) numbers, one for each box.
+        masks: labels of pixels, HW or HWC, or [N, H, W], one mask for each object, as in torchvision. Of any element type: they
+            are moved without interpolation, and filled with 0. Without a layout three axes are HWC if the last one is 1, else
+            NHW. If there are as many NHW masks as boxes, they are dropped with their boxes; masks of layout "CHW" belong to the
+            image.
+        points: (P, 2): x, y, of the image; or (N, K, 2), K for each box, which are dropped with their boxes.
         semantic: labels of pixels, HW or HWC, beside `masks` of objects.
-        point_labels: (P,) or (N, K) numbers. Points (P, 2) with labels are dropped with these where they leave the image;
-            without labels their order says which is which, and they stay, beyond its border.
-        format: of boxes: "xyxy" (left, top, right, bottom; default), "xywh" (left, top, width, height) or "cxcywh" (middle,
-            width, height).
-        normalized: boxes and points are fractions of the image's width and height (default), as
-            `readers.COCO(ltrb=True, ratio=True)` gives them; False: pixels.
-        extra: more values by name, or as arguments of names of their own: `Targets(..., area=areas, iscrowd=crowds)`. They
-            have a row for each box and are dropped with it; one number (no axes) belongs to the image. `targets.area` gives
-            it back.
+        point_labels: (P,) or (N, K) numbers. Points (P, 2) with labels are dropped, with their labels, if they leave the image;
+            without labels their order identifies them, so they stay even outside the image.
+        format: the format of boxes: "xyxy" (left, top, right, bottom; default), "xywh" (left, top, width, height) or "cxcywh"
+            (centre, width, height).
+        normalized: boxes and points are fractions of the image's width and height (default), as from `readers.COCO(ltrb=True,
+            ratio=True)`; False: pixels.
+        extra: more values by name, or as keyword arguments: `Targets(..., area=areas, iscrowd=crowds)`. They have a row for
+            each box and are dropped with it; a scalar belongs to the image. `targets.area` returns it.
         **named: values of `extra`, each by its name.
 
-    Values of `torchvision.tv_tensors` are taken as what they say they are: images CHW, boxes of their format in pixels;
-    lists of them as a batch. (Places are between pixels: of W columns x goes to W - x in a flip, where torchvision moves key
-    points to W - 1 - x.) `from_tv_tensors` and `from_coco` take what data sets give, `to_tv_tensors` and `to_coco` give it
-    back. In a notebook it shows its images with all the rest drawn over them (`ndd.picture`).
+    Values of `torchvision.tv_tensors` keep their meaning: images CHW, boxes in their format in pixels; lists of them become a
+    batch. (Coordinates are between pixels: a flip of W columns maps x to W - x, while torchvision moves key points to W - 1 -
+    x.) `from_tv_tensors` and `from_coco` accept the samples of data sets, `to_tv_tensors` and `to_coco` convert back. A
+    notebook shows the images with the other parts drawn over them (`ndd.picture`).
 
     Raises ValueError for other layouts and formats, and for masks that are not as large as their image; RuntimeError for
-    another number of labels, rows or points than of boxes: at once if both are there, else when the values are asked for;
+    another number of labels, rows or points than of boxes: immediately if both exist, otherwise when the values are requested;
     TypeError for an entry of `extra` that has the name of a part or a method.
 
     >>> import ndd, numpy as np
@@ -137,7 +136,7 @@ class Targets:
             object.__setattr__(self, name, value)
 
     def _with(self, **changes: Any) -> Targets:
-        """The same with other parts, which have been checked."""
+        """The same targets with other parts, which have been checked."""
         targets = object.__new__(Targets)
         targets._set(**{field.name: getattr(self, field.name) for field in fields(self)} | changes)
         return targets
@@ -153,23 +152,25 @@ class Targets:
 
     @classmethod
     def from_tv_tensors(cls, samples: Any, targets: Any = None) -> Targets:
-        """Makes targets of samples of a torchvision data set: `(image, target)`, a list of these, or images and targets apart.
+        """Creates targets from samples of a torchvision data set: `(image, target)`, a list of these, or separate images and
+        targets.
 
-        A target is a dict of `tv_tensors` and tensors, as `torchvision.datasets.wrap_dataset_for_transforms_v2` gives it, or a
-        `Mask`, the labels of pixels. Boxes and points are in pixels. Further entries become extra values: those of one number,
-        and those with a row for each box; other entries are left out.
+        A target is a dict of `tv_tensors` and tensors, as from `torchvision.datasets.wrap_dataset_for_transforms_v2`, or a
+        `Mask`, the labels of pixels. Boxes and points are in pixels. Further entries become extra values if they are one number
+        or have a row for each box; other entries are dropped.
 
         Raises TypeError for other samples, ValueError for samples with different entries.
 
         Args:
-            samples: `(image, target)`, a list of these, or images alone.
-            targets: the target of the image, or a list of those of all images, where `samples` has the images.
+            samples: `(image, target)`, a list of these, or only images.
+            targets: the target of the image, or a list with those of all images, if `samples` has only images.
         """
         return cls(**tv_tensors.parts_of(samples, targets))
 
     def to_tv_tensors(self) -> Any:
-        """A pair (Image, dict) of `torchvision.tv_tensors` for each sample: a list of a batch. The dict has "boxes" in the
-        targets' format and in pixels, "masks", "semantic", "points" and tensors of the rest, by their names. Needs torchvision.
+        """A pair (Image, dict) of `torchvision.tv_tensors` for each sample: a list for a batch. The dict has "boxes" in the
+        targets' format and in pixels, "masks", "semantic", "points", and the other values as tensors by name. Needs
+        torchvision.
 
         Raises ValueError for an unknown format, ImportError without torchvision.
         """
@@ -179,17 +180,18 @@ class Targets:
     def from_coco(
         cls, images: Any, annotations: Any, *, image_ids: Sequence[int] | None = None, masks: bool = True
     ) -> Targets:
-        """Makes targets of annotations in the form of COCO's files.
+        """Creates targets from annotations in the form of COCO's files.
 
         Args:
             images: a batch, or one image.
-            annotations: for each image (for one: alone) a list of dictionaries with "bbox" (x, y, width, height) and
-                "category_id", or a dictionary {"annotations": list}; or the dictionary of a whole file, with `image_ids`.
-            image_ids: of a whole file: which image each is.
-            masks: make masks [N, H, W] of "segmentation": polygons and compressed runs need pycocotools.
+            annotations: for each image (for a single image: without an outer list) a list of dictionaries with "bbox" (x, y,
+                width, height) and "category_id", or a dictionary {"annotations": list}; or the dictionary of a whole file, with
+                `image_ids`.
+            image_ids: for a whole file: the id of each image.
+            masks: create masks [N, H, W] from "segmentation"; polygons and compressed runs need pycocotools.
 
         Boxes stay in pixels, "xywh"; labels are the category ids (int64). "keypoints" become `points` (N, K, 2) with
-        `point_labels` (N, K), 0 to 2 as COCO has it. Further numbers that all of the dictionaries have become extra values.
+        `point_labels` (N, K), 0 to 2 as in COCO. Further numbers that all dictionaries have become extra values.
 
         >>> import ndd, numpy as np
         >>> image = ndd.tensor(np.zeros((40, 60, 3), np.uint8), layout="HWC")
@@ -201,15 +203,15 @@ class Targets:
         return cls(**coco.parts_of(received(images), annotations, image_ids, masks))
 
     def to_coco(self) -> Any:
-        """A list of COCO's dictionaries for each sample: a list of lists of a batch. "area" is that of the mask, or of the box;
-        masks are runs {"size", "counts"}, not compressed, down the columns.
+        """A list of COCO's dictionaries for each sample: a list of lists for a batch. "area" is that of the mask, or of the
+        box; masks are uncompressed run lengths {"size", "counts"}, down the columns.
 
         Raises TypeError without boxes, ValueError for boxes of an unknown format.
         """
         return coco.annotations_of(self.convert(format="xywh", normalized=False))
 
     def convert(self, *, format: str | None = None, normalized: bool | None = None) -> Targets:
-        """Boxes of another format, and boxes and points as fractions or in pixels. None leaves it.
+        """Converts boxes to another format, and boxes and points to fractions or pixels. None: no change.
 
         Args:
             format: "xyxy", "xywh" or "cxcywh".
@@ -227,23 +229,23 @@ class Targets:
         return self._following(flip_motion(self.images), None, box_format=target)
 
     def sanitize(self, *, min_size: float = 1.0, min_area: float = 1.0) -> Targets:
-        """Boxes cut off at the border of the image, and dropped with what belongs to them where a side is below `min_size`, or
-        the area below `min_area`, in pixels; and labelled points that are outside dropped. As torchvision's
+        """Cuts boxes off at the border of the image, and drops boxes, with their other values, if a side is below `min_size` or
+        the area below `min_area`, in pixels. Labelled points outside the image are dropped. Equivalent to torchvision's
         `SanitizeBoundingBoxes` and `SanitizeKeyPoints`.
 
         Args:
-            min_size: the least width and height, in pixels.
-            min_area: the least area, in square pixels.
+            min_size: the smallest width and height, in pixels.
+            min_area: the smallest area, in square pixels.
         """
         return self._following(flip_motion(self.images), 0.0, min_size=float(min_size), min_area=float(min_area))
 
     def clamp(self, *, boxes: bool = True, points: bool = True) -> Targets:
-        """Boxes cut off at the border of the image, and points moved to the nearest pixel in it. None is dropped. As torchvision's
-        `ClampBoundingBoxes` and `ClampKeyPoints`.
+        """Cuts boxes off at the border of the image, and moves points to the nearest pixel inside. None is dropped. Equivalent
+        to torchvision's `ClampBoundingBoxes` and `ClampKeyPoints`.
 
         Args:
-            boxes: whether boxes are.
-            points: whether points are.
+            boxes: whether to clamp boxes.
+            points: whether to clamp points.
         """
         motion, changes = flip_motion(self.images), {}
         how = {"normalized": self.normalized, "made_normalized": self.normalized, "clamp": True}
@@ -255,13 +257,13 @@ class Targets:
         return self._with(**changes)
 
     def flip(self, *, horizontal: Any = 1, vertical: Any = 0, images: Callable[[Any], Any] | None = None) -> Targets:
-        """Mirrored, as `ndd.flip`: `horizontal=ndd.random.coin_flip(batch_size=n)` for some of them. What is left and right of an
-        object is not told by its points: their labels stay.
+        """Mirrors as `ndd.flip`: `horizontal=ndd.random.coin_flip(batch_size=n)` for some of them. Labels of points do not
+        change, even those of a left and a right side.
 
         Args:
             horizontal: mirror left and right: 0 or 1, or a batch with a number for each sample.
             vertical: mirror top and bottom, likewise.
-            images: what mirrors the images and does more with them; default: `ndd.flip`.
+            images: a function that mirrors the images, and may do more; default: `ndd.flip`.
         """
         how = {"horizontal": horizontal, "vertical": vertical}
 
@@ -271,15 +273,15 @@ class Targets:
         return self._moved(lambda: flip_motion(self.images, **how), images or move, move, None)
 
     def crop(self, *, start: Any, shape: Any, normalized: bool = True, remove_threshold: float = 0.1) -> Targets:
-        """A window, given as fractions (with `normalized=False` in pixels): `start` (x, y) and `shape` (w, h); as in `ndd.slice`
-        it begins and ends at whole pixels. Boxes of which less than `remove_threshold` is inside are dropped with their
-        labels.
+        """Crops to a window, given as fractions (with `normalized=False` in pixels): `start` (x, y) and `shape` (w, h). As in
+        `ndd.slice` it begins and ends at whole pixels. Boxes with less than `remove_threshold` of their area inside are dropped
+        with their labels.
 
         Args:
             start: (x, y) of the corner.
             shape: (width, height) of the window.
             normalized: `start` and `shape` are fractions of the image; False: pixels.
-            remove_threshold: 0 to 1, the least share of a box's area that keeps it.
+            remove_threshold: 0 to 1, the smallest share of a box's area that keeps it.
         """
         names = ("rel_start", "rel_shape") if normalized else ("start", "shape")
         where = dict(zip(names, (start, shape), strict=True))
@@ -290,8 +292,8 @@ class Targets:
         return self._moved(lambda: window_motion(self.images, **where), cut, cut, remove_threshold)
 
     def random_crop(self, *, rng: random.RNG | None = None, **how: Any) -> Targets:
-        """A random window that keeps boxes: `how` are the arguments of `ndd.random_bbox_crop` but those of layouts and
-        `crop_shape`. Boxes are cut off at the border of the image before.
+        """Crops to a random window that keeps boxes: `how` are the arguments of `ndd.random_bbox_crop` except those of layouts
+        and `crop_shape`. Boxes are first cut off at the border of the image.
 
         Args:
             rng: an `ndd.random.RNG`; without it the thread's default one.
@@ -310,7 +312,7 @@ class Targets:
         return inside.select_boxes(kept).crop(start=start, shape=shape, remove_threshold=0.0)
 
     def select_boxes(self, numbers: Any) -> Targets:
-        """Some of the boxes, with what belongs to them.
+        """Selects boxes, with their other values.
 
         Args:
             numbers: int32 (M,) numbers of boxes, from 0, in the order of the result; or a batch with those of each sample.
@@ -329,12 +331,11 @@ class Targets:
         return self._with(**self._left(kept, rows_left(self.boxes, kept, self.boxes)))
 
     def resize(self, *, remove_threshold: float = 0.1, **how: Any) -> Targets:
-        """Resized, as `ndd.resize`. Fractions stay as they are, unless there is a region, `roi_start` to `roi_end`, or a
-        negative size, which mirrors. Boxes of which less than `remove_threshold` is in the region are dropped with their
-        labels.
+        """Resizes as `ndd.resize`. Fractions do not change, unless there is a region, `roi_start` to `roi_end`, or a negative
+        size, which mirrors. Boxes with less than `remove_threshold` of their area in the region are dropped with their labels.
 
         Args:
-            remove_threshold: 0 to 1, the least share of a box's area that keeps it.
+            remove_threshold: 0 to 1, the smallest share of a box's area that keeps it.
             **how: arguments of `ndd.resize`, such as `size` or `resize_shorter`.
 
         Raises TypeError for arguments of `ndd.resize` that boxes and masks cannot follow.
@@ -351,14 +352,14 @@ class Targets:
     def rotate(
         self, *, angle: Any, keep_size: bool = False, size: Any = None, remove_threshold: float = 0.1, **how: Any
     ) -> Targets:
-        """Turned, as `ndd.rotate`; boxes become the least upright ones that hold the turned ones, are cut off at the
-        border, and dropped with their labels if less than `remove_threshold` is left.
+        """Rotates as `ndd.rotate`. Boxes become the smallest upright boxes that contain the rotated ones; they are cut off at
+        the border, and dropped with their labels if less than `remove_threshold` is left.
 
         Args:
             angle: in degrees, counterclockwise; or a batch with a number for each sample.
-            keep_size: the result is as large as the image; else it holds the whole turned image.
+            keep_size: the result is as large as the image; otherwise it contains the whole rotated image.
             size: (H, W) of the result in pixels.
-            remove_threshold: 0 to 1, the least share of a box's area that keeps it.
+            remove_threshold: 0 to 1, the smallest share of a box's area that keeps it.
             **how: further arguments of `ndd.rotate`, such as `fill_value` and `interp_type`.
         """
         where: dict[str, Any] = {"angle": angle, "keep_size": keep_size, "size": size}
@@ -373,21 +374,21 @@ class Targets:
         remove_threshold: float = 0.1,
         **how: Any,
     ) -> Targets:
-        """Moved by `matrix`, 2 x 3, from pixels (x, y) of the input to pixels of the output (from those of the output to
-        those of the input with `inverse_map`, which is what `ndd.warp_affine` does by itself); boxes as in `rotate`.
+        """Transforms by `matrix`, 2 x 3, from pixels (x, y) of the input to pixels of the output (with `inverse_map` from
+        output to input, the default of `ndd.warp_affine`); boxes as in `rotate`.
 
         Args:
             matrix: 2 x 3 numbers, in pixels; or a batch with a matrix for each sample.
             size: (H, W) of the result in pixels; default: that of the image.
-            inverse_map: the matrix leads from the output to the input.
-            remove_threshold: 0 to 1, the least share of a box's area that keeps it.
+            inverse_map: the matrix maps the output to the input.
+            remove_threshold: 0 to 1, the smallest share of a box's area that keeps it.
             **how: further arguments of `ndd.warp_affine`, such as `fill_value` and `interp_type`.
         """
         where: dict[str, Any] = {"matrix": matrix, "size": size, "inverse_map": inverse_map}
         return self._turned(warp_affine, where, how, remove_threshold)
 
     def _turned(self, move: Any, where: dict[str, Any], how: dict[str, Any], remove_threshold: float) -> Targets:
-        """Through `rotate` or `warp_affine`, which take images HWC."""
+        """Applies `rotate` or `warp_affine`, which take images HWC."""
         layout = self.images.layout or ""
         last = [i for i, c in enumerate(layout) if c != "C"] + [i for i, c in enumerate(layout) if c == "C"]
 
@@ -408,7 +409,8 @@ class Targets:
         masks: Callable[[Any], Any],
         remove_threshold: float | None,
     ) -> Targets:
-        """Images and masks through functions, boxes and points through the motion. Nothing is dropped without a threshold."""
+        """Passes images and masks through functions, and boxes and points through the motion. Nothing is dropped without a
+        threshold."""
         left = self
         if self.boxes is not None or self.points is not None:
             left = self._following(motion_of(), remove_threshold)
@@ -418,7 +420,7 @@ class Targets:
     def _following(
         self, motion: Any, remove_threshold: float | None, box_format: tuple[str, bool] | None = None, **least: float
     ) -> Targets:
-        """Boxes and points after a motion, without those that have left, and what belongs to the ones that stay."""
+        """Boxes and points after a motion, without those that have left, and the values of those that stay."""
         format, normalized = box_format or (self.format, self.normalized)
         left, how = self, {"normalized": self.normalized, "made_normalized": normalized}
         if self.boxes is not None:
@@ -433,7 +435,7 @@ class Targets:
         return left._with(format=format, normalized=normalized)
 
     def _left(self, kept: Any, boxes: Any) -> dict[str, Any]:
-        """The boxes that are left, and what belongs to them; what belongs to the image stays as it is."""
+        """The boxes that are left, and their values; values of the image do not change."""
 
         def rows(value: Any) -> Any:
             return None if value is None else rows_left(value, kept, self.boxes)
@@ -458,6 +460,6 @@ def _refuse(method: str, how: dict[str, Any], names: tuple[str, ...], why: str) 
 
 
 def _of_masks(how: dict[str, Any]) -> dict[str, Any]:
-    """The arguments that masks are moved by."""
+    """The arguments for masks."""
     kept = {k: v for k, v in how.items() if k not in _OF_PIXELS}
     return kept | {"interp_type": _NEAREST} | ({"antialias": False} if "rule" in how else {})  # torchvision's "nearest"

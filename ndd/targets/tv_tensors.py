@@ -1,5 +1,5 @@
-"""Values of `torchvision.tv_tensors` as those of `ndd.Targets`, and back. They are recognised if torchvision has been imported by
-somebody else; nothing here imports it but what makes them."""
+"""Converts values of `torchvision.tv_tensors` to those of `ndd.Targets`, and back. They are recognised if the program has
+imported torchvision; only the conversion to them imports it here."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _module() -> Any:
 
 
 def _kind(value: Any) -> str:
-    """The name of the type of a value of tv_tensors, "" of others; of a list of them that of the first."""
+    """The name of the type of a value of tv_tensors, "" for other values; for a list that of the first."""
     module = _module()
     if module is None:
         return ""
@@ -30,7 +30,7 @@ def _kind(value: Any) -> str:
 
 
 def received(value: Any) -> Tensor | Batch:
-    """A value of ndd: tv_tensors under the layout that their type says, lists of them as a batch."""
+    """A value of ndd: tv_tensors with the layout of their type, lists of them as a batch."""
     if isinstance(value, Tensor | Batch):
         return value
     kind = _kind(value)
@@ -45,7 +45,7 @@ def received(value: Any) -> Tensor | Batch:
 
 
 def agreed(boxes: Any, points: Any, format: str | None, normalized: bool | None) -> tuple[str, bool]:
-    """The format of boxes and whether they are fractions: as is said, or as tv_tensors say of themselves."""
+    """The format of boxes and whether they are fractions: from the arguments, or from tv_tensors themselves."""
     in_pixels = (
         "BoundingBoxes" if _kind(boxes) == "BoundingBoxes" else "KeyPoints" if _kind(points) == "KeyPoints" else ""
     )

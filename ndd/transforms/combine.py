@@ -1,4 +1,4 @@
-"""`ndd.transforms.combine`: one map for several."""
+"""`ndd.transforms.combine`: combines several maps into one."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ndd.transforms.matrices import check_matrices, check_shapes, compose, matri
 
 @operator
 def combine(input_0, input_1, /, *inputs, reverse_order: bool = False):
-    """Makes the matrix that does what several affine maps do one after the other.
+    """Returns the matrix of several affine maps applied one after the other.
 
     Args:
         input_0, input_1, inputs: float32 matrices d x (d + 1), or one for each frame ("F**").
-        reverse_order: the last one first.
+        reverse_order: apply the last one first.
 
-    The result is a float32 matrix with layout "**" ("F**" if an input has frames): for `combine(A, B)` the one of
-    `x -> B(A(x))`.
+    The result is a float32 matrix with layout "**" ("F**" if an input has frames): for `combine(A, B)` it is the map `x ->
+    B(A(x))`.
 
     The product of matrices with a last row (0, ..., 0, 1) added, in float32 and in DALI's order: bit for bit the same.
 
@@ -64,7 +64,7 @@ def _(call, plan, *stores):
 
 
 def _composed(*inputs: np.ndarray, reverse_order: bool) -> None:
-    """From [N, d, d + 1], or [N, F, d, d + 1]; the first two, the result and the third, and so on, as DALI does."""
+    """Composes maps [N, d, d + 1], or [N, F, d, d + 1]: the first two, then the result and the third, and so on, as in DALI."""
     *maps, out = [a if a.ndim == 4 else a[:, None] for a in inputs]
     done = maps[0]
     for k, operand in enumerate(maps[1:], 2):

@@ -20,13 +20,13 @@ def crop(
     to_end: PerSample[list[float]] = (1.0,),
     to_start: PerSample[list[float]] = (0.0,),
 ):
-    """Makes the matrix that takes one box to another: what coordinates become when an image is cropped.
+    """Returns the matrix that maps one box to another, as coordinates change when an image is cropped.
 
     Args:
-        input: a map that this one is applied after: float32 matrices d x (d + 1), or one for each frame ("F**").
+        input: a map to apply before this one: float32 matrices d x (d + 1), or one for each frame ("F**").
         from_start, from_end: corners of the box in the original coordinates.
-        to_start, to_end: what these corners become. Of all four, one number goes for all axes.
-        absolute: put start and end in order where start > end.
+        to_start, to_end: the new coordinates of these corners. For each of the four, one number applies to all axes.
+        absolute: swap start and end where start > end.
         reverse_order: apply this map before that of the input instead of after it.
 
     The result is a float32 matrix d x (d + 1) with layout "**": `[[m11, m12, t1], [m21, m22, t2]]` takes (x, y) to

@@ -1,7 +1,7 @@
 """Affine maps as matrices [d, d + 1]: how the operators of this package make, combine and return them.
 
-While they are worked on, a map is a row: maps are float32 [R, d, d + 1] and vectors [R, d], where R counts samples, or
-the frames of all samples if anything given has frames, or is 1 for what goes for all.
+During the computation a map is a row: maps are float32 [R, d, d + 1] and vectors [R, d], where R is the number of samples, or
+of the frames of all samples if any argument has frames, or 1 for values that apply to all.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ _RADIANS = np.float32(np.pi / 180)
 
 
 def matrix_spec(name: str, input: Spec | None, *values: Any) -> Spec:
-    """What comes out: float32 matrices of layout "**", or one for each frame ("F**") if anything given has frames."""
+    """The description of the output: float32 matrices of layout "**", or one for each frame ("F**") if any argument has
+    frames."""
     layouts = [v.layout for v in values if isinstance(v, Handle)]
     if input is not None:
         check_matrices(name, input)
@@ -44,7 +45,7 @@ def check_matrices(name: str, input: Spec) -> None:
 
 
 class Rows:
-    """The arguments of a call, and how many rows each sample has: `counts` is None where nothing has frames."""
+    """The arguments of a call, and the number of rows of each sample: `counts` is None if no argument has frames."""
 
     def __init__(self, n: int, input: Operand | None, arguments: dict[str, Any]):
         self.n = n
@@ -91,7 +92,7 @@ class Rows:
         )
 
     def vectors(self, name: str, size: int) -> np.ndarray:
-        """An argument as float32 [R, size]; one number goes for all axes."""
+        """An argument as float32 [R, size]; one number applies to all axes."""
         numbers = self.values(name)
         if numbers.shape[1] not in (1, size) or not size:
             raise RuntimeError(
@@ -106,7 +107,7 @@ class Rows:
         return radians(numbers)
 
     def about(self, linear: np.ndarray) -> np.ndarray:
-        """A linear map [R, d, d] that leaves `center` where it is (default: the origin)."""
+        """A linear map [R, d, d] with the fixed point `center` (default: the origin)."""
         d = linear.shape[-1]
         if self._arguments["center"] is None:
             return affine(linear, np.zeros((1, d), np.float32))
@@ -169,7 +170,7 @@ def check_shapes(input: Operand) -> None:
 
 
 def radians(degrees: np.ndarray) -> np.ndarray:
-    """Angles in float64 for `np.cos` and its like, which in float32 err in the last digit; the product is a float32."""
+    """Angles in float64 for `np.cos` and `np.sin`, whose float32 versions err in the last digit; the product is a float32."""
     return (degrees * _RADIANS).astype(np.float64)
 
 
@@ -193,7 +194,8 @@ def scaling(factors: np.ndarray) -> np.ndarray:
 
 @kernel(nogil=False)
 def compose(second, first, out):
-    """The maps that apply `first`, then `second`: float32 [N, F, d, d + 1], where F may be 1 for what goes for all."""
+    """Writes the maps that apply `first`, then `second`: float32 [N, F, d, d + 1], where F may be 1 for maps that apply to
+    all."""
     frames, rows, columns = out.shape[1:]
     for i in range(len(out)):
         for f in range(frames):

@@ -1,4 +1,4 @@
-"""`ndd.transforms.rotation`: maps that turn."""
+"""`ndd.transforms.rotation`: rotations."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ def rotation(
     center: PerSample[list[float]] = None,
     reverse_order: bool = False,
 ):
-    """Makes the matrix that turns points by an angle, in the plane or, with `axis`, in space.
+    """Returns the matrix that rotates points by an angle, in the plane or, with `axis`, in space.
 
     Args:
-        input: a map that this one is applied after: float32 matrices d x (d + 1), or one for each frame ("F**").
-        angle: in degrees. With y down, as in images, a positive one turns clockwise.
-        axis: of a rotation in space: (x, y, z), of any length but 0; the rotation is right-handed.
-        center: the point that stays where it is. Default: the origin.
+        input: a map to apply before this one: float32 matrices d x (d + 1), or one for each frame ("F**").
+        angle: in degrees. With y down, as in images, a positive angle rotates clockwise.
+        axis: the axis of a rotation in space, (x, y, z), of any length but 0; the rotation is right-handed.
+        center: the fixed point. Default: the origin.
         reverse_order: apply this map before that of the input instead of after it.
 
     The result is a float32 matrix d x (d + 1) with layout "**": `[[m11, m12, t1], [m21, m22, t2]]` takes (x, y) to
     (m11 x + m12 y + t1, ...). Where arguments have frames, there is a matrix for each frame, layout "F**".
 
     In the plane: `[[cos, -sin], [sin, cos]]`, which is `cv2.getRotationMatrix2D(center, -angle, 1)`. In space, for an
-    axis u of length 1: `cos I + sin [u]x + (1 - cos) u u^T`. As `matrix` of `warp_affine`, which goes from output to
-    input, it turns images counter-clockwise.
+    axis u of length 1: `cos I + sin [u]x + (1 - cos) u u^T`. As `matrix` of `warp_affine`, which maps output to input, it
+    rotates images counter-clockwise.
 
     Raises RuntimeError for an axis of length 0, for a `center` of another length and for an input of another dimension
     or type.

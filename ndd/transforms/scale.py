@@ -1,4 +1,4 @@
-"""`ndd.transforms.scale`: maps that stretch."""
+"""`ndd.transforms.scale`: scalings."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def scale(
     reverse_order: bool = False,
     scale: PerSample[list[float]],
 ):
-    """Makes the matrix that multiplies the distances from `center`.
+    """Returns the matrix that multiplies the distances from `center`.
 
     Args:
-        input: a map that this one is applied after: float32 matrices d x (d + 1), or one for each frame ("F**").
+        input: a map to apply before this one: float32 matrices d x (d + 1), or one for each frame ("F**").
         scale: a factor for each axis, or one for all.
-        center: the point that stays where it is; one number goes for all axes. Default: the origin.
-        ndim: the number of axes, where `scale` is a single number and there is no input. Default: 1.
+        center: the fixed point; one number applies to all axes. Default: the origin.
+        ndim: the number of axes, if `scale` is a single number and there is no input. Default: 1.
         reverse_order: apply this map before that of the input instead of after it.
 
     The result is a float32 matrix d x (d + 1) with layout "**": `[[m11, m12, t1], [m21, m22, t2]]` takes (x, y) to

@@ -1,4 +1,4 @@
-"""`ndd.transforms.shear`: maps that slant."""
+"""`ndd.transforms.shear`: shears."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ def shear(
     reverse_order: bool = False,
     shear: PerSample[list[float]] = None,
 ):
-    """Makes the matrix that shifts points along one axis in proportion to another.
+    """Returns the matrix that shifts points along one axis in proportion to another.
 
     Args:
-        input: a map that this one is applied after: float32 matrices d x (d + 1), or one for each frame ("F**").
+        input: a map to apply before this one: float32 matrices d x (d + 1), or one for each frame ("F**").
         shear: factors: (x, y) in the plane, for `[[1, x], [y, 1]]`; (xy, xz, yx, yz, zx, zy) in space.
-        angles: in place of `shear` the angles, in degrees from -90 to 90, whose tangents the factors are.
-        center: the point that stays where it is. Default: the origin.
+        angles: in place of `shear`, angles in degrees from -90 to 90 whose tangents are the factors.
+        center: the fixed point. Default: the origin.
         reverse_order: apply this map before that of the input instead of after it.
 
     The result is a float32 matrix d x (d + 1) with layout "**": `[[m11, m12, t1], [m21, m22, t2]]` takes (x, y) to

@@ -1,4 +1,4 @@
-"""`ndd.transforms.translation`: maps that shift points."""
+"""`ndd.transforms.translation`: translations."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ def translation(
     offset: PerSample[list[float]],
     reverse_order: bool = False,
 ):
-    """Makes the matrix that adds `offset` to points.
+    """Returns the matrix that adds `offset` to points.
 
     Args:
-        input: a map that this one is applied after: float32 matrices d x (d + 1), or one for each frame ("F**").
+        input: a map to apply before this one: float32 matrices d x (d + 1), or one for each frame ("F**").
         offset: a number for each axis.
         reverse_order: apply this map before that of the input instead of after it.
 

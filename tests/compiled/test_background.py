@@ -290,6 +290,18 @@ def _more_by_numpy(values, out):
 
 
 @kernel
+def more_of_each(rows, out):
+    for i in range(len(rows)):
+        more(rows[i], out[i])
+
+
+@more_of_each.fallback
+def _more_of_each_by_others(rows, out):
+    for row, result in zip(rows, out, strict=True):
+        more(row, result)
+
+
+@kernel
 def twice(number):
     return 2 * number
 
@@ -298,8 +310,9 @@ ANSWERED: list[str] = []
 
 
 def as_in_a_new_process(monkeypatch):
-    monkeypatch.setattr(more, "_compiled", None)
-    monkeypatch.setattr(more, "_answers", None)
+    for kernel_of_here in (more, more_of_each):
+        monkeypatch.setattr(kernel_of_here, "_compiled", None)
+        monkeypatch.setattr(kernel_of_here, "_answers", None)
 
 
 @pytest.fixture
@@ -334,6 +347,51 @@ def test_a_thread_compiles_while_something_else_answers(allowed):
     added()
     assert not ANSWERED
     assert len(list((allowed / "kernels").glob("*more*"))) == 1
+
+
+def test_what_a_loop_calls_is_not_compiled_by_itself(allowed):
+    """Both were compiled, the loop last: for it nobody waited. A loop of pictures was slow three times as long."""
+    rows, out = np.arange(6.0).reshape(2, 3), np.zeros((2, 3))
+    with room.fork_lock:  # nothing is compiled meanwhile
+        more_of_each(rows, out)
+        more_of_each(rows, out)
+        assert len(ANSWERED) == 4
+        job = room.background.job_with(more)
+        assert [*room.background._jobs, room.background._job].count(job) == 1
+        assert len(room.background._jobs) + (room.background._job is not None) == 1
+        assert job.spent > 0
+    room.background.finish()
+    assert np.array_equal(out, rows + 1)
+    kept = [path.name for path in (allowed / "kernels").iterdir()]
+    assert [name for name in kept if ".more_of_each." in name and not name.startswith("inner.")]
+    assert not [name for name in kept if ".more." in name and not name.startswith("inner.")]
+    more_of_each(rows, out)
+    assert len(ANSWERED) == 4
+
+
+def test_calls_wait_for_the_compiler_once_a_fallback_has_taken_long(allowed):
+    begun, go_on = threading.Event(), threading.Event()
+
+    def compile_now():
+        begun.set()
+        assert go_on.wait(60)
+
+    job, other = room.Job(compile_now), room.Job(lambda: None)
+    other.spent = 9.0
+    room.background.do(job)
+    assert begun.wait(60)
+    room.background.await_if_slow(job)  # a short time so far
+    room.background.await_if_slow(other)  # nobody compiles it
+    job.spent = 9.0
+    waiting = threading.Thread(target=room.background.await_if_slow, args=(job,))
+    waiting.start()
+    waiting.join(0.2)
+    try:
+        assert waiting.is_alive()
+    finally:
+        go_on.set()
+    waiting.join(60)
+    assert not waiting.is_alive()
 
 
 def test_what_took_longest_meanwhile_is_compiled_first(allowed, monkeypatch):

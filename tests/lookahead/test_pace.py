@@ -140,26 +140,3 @@ def test_a_slow_loop_relaxes_what_runs_ahead_of_it(tmp_path, emulated_gpu, paces
     run(0.05)
     assert paces[-1]
     assert not paces[0]
-
-
-def test_lookahead_holds_so_many_bytes(tmp_path, emulated_gpu, monkeypatch):
-    """A batch is 2 x 8 x 8 x 3 bytes, decoded and resized: 768. One is always made ahead."""
-    for i in range(4):
-        Image.fromarray(np.full((8, 8, 3), i, np.uint8)).save(tmp_path / f"{i}.png")
-    files = sorted(map(str, tmp_path.iterdir()))
-    monkeypatch.setattr("ndd._lookahead.decision._MAX_BATCHES", 1)
-
-    def most_under_way():
-        reader, most = ndd.readers.File(files=files * 8), 0
-        for k, (encoded, _) in enumerate(reader.next_epoch(batch_size=2)):
-            ndd.resize(ndd.decoders.image(encoded, device="gpu"), size=[8, 8]).torch()
-            if k < 5:
-                continue  # how large a batch is shows when the first is made
-            most = max(most, encoded._store.loop_position.loop.under_way)
-            let_read_on(reader)
-        return most
-
-    assert most_under_way() == threads.DEPTH
-    for limit, expected in ((1, 1), (2 * 1000, 2), (10_000, threads.DEPTH)):
-        monkeypatch.setenv("NDD_LOOKAHEAD_BYTES", str(limit))
-        assert most_under_way() == expected, limit

@@ -68,6 +68,43 @@ def test_what_was_fused():
     assert any("fused: made together with mel_filter_bank" in line for line in others)
 
 
+@pytest.mark.parametrize(
+    ("part", "first"),
+    [
+        (lambda batch: batch.tensors[1], "resize"),
+        (lambda batch: batch.select([0, 2]), "select"),
+        (lambda batch: batch.slice[:4], "slice"),
+        (ndd.as_tensor, "as_tensor"),
+        (lambda batch: batch * 2, "mul"),
+        (lambda batch: batch.cpu(), "resize"),
+    ],
+)
+@pytest.mark.parametrize("evaluated", [False, True])
+def test_a_part_of_a_batch_is_told_from_the_reader_on(part, first, evaluated):
+    with ndd.profile():
+        jpegs, _ = next(ndd.readers.File(file_root=ndd.demo.photos()).next_epoch(batch_size=4))
+        resized = ndd.resize(ndd.decoders.image(jpegs), size=[32, 32])
+        resized = resized.evaluate() if evaluated else resized
+        names = [line.strip().split(":")[0] for line in story(part(resized))]
+    names = [name for name in names if name in (first, "select", "resize", "decoders.image", "readers.File")]
+    whole = ["resize", "decoders.image", "readers.File"]
+    assert names in ([first, *whole], ["select", *whole], whole)
+    assert names[0] == first or not evaluated
+
+
+def test_an_output_of_a_pipeline():
+    @ndd.pipeline_def(batch_size=4, num_threads=2, device_id=None)
+    def pipe():
+        jpegs, _ = ndd.fn.readers.file(file_root=str(ndd.demo.photos()))
+        return ndd.fn.resize(ndd.fn.decoders.image(jpegs), size=[32, 32])
+
+    made = pipe()
+    made.build()
+    with ndd.profile():
+        lines = story(made.run()[0])
+    assert [line.split(":")[0].strip() for line in lines if "fused" not in line][:2] == ["resize", "decoders.image"]
+
+
 def test_a_value_without_a_story():
     before = ndd.flip(np.zeros((4, 4, 3), np.uint8)).evaluate()
     with ndd.profile():

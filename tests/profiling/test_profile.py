@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 import threading
 import time
 
@@ -203,6 +205,76 @@ def test_a_forked_worker_sees_nothing():
         )
         assert all(loader)
     assert not p.spans
+
+
+def test_a_forked_child_may_have_a_profile_of_its_own():
+    """That of its parent sees nothing of it, and its lock may be held for ever."""
+    with ndd.profile() as outer, outer._lock:
+        child = os.fork()
+        if not child:
+            code = 1
+            try:
+                loop()
+                with ndd.profile() as own:
+                    loop()
+                code = 0 if own.images == 16 and not outer.spans else 2
+            finally:
+                os._exit(code)
+    assert os.waitpid(child, 0)[1] == 0
+    assert outer.images == 0
+
+
+def test_work_that_forks_is_known_to_the_parent_alone():
+    @ndd.operator(register=False)
+    def forking(x, /):
+        return ndd.like(x)
+
+    children = []
+
+    @forking.batch
+    def _(call, x):
+        children.append(os.fork())
+        return x.arrays
+
+    with ndd.profile() as p, ndd.EvalMode.sync_cpu:  # on this thread
+        try:
+            forking(np.zeros(3, np.float32)).evaluate()
+        finally:
+            if not children[0]:
+                os._exit(0 if sys.exc_info()[0] is None else 1)
+    assert os.waitpid(children[0], 0)[1] == 0
+    assert [row.calls for row in p.operators] == [1]
+
+
+def test_it_ends_once():
+    p = ndd.profile()
+    p.__exit__(None, None, None)
+    with p:
+        loop()
+    seconds = p.seconds
+    p.__exit__(None, None, None)
+    assert p.seconds == seconds
+
+
+@pytest.mark.parametrize(
+    ("path", "error", "sentence"),
+    [
+        (5, TypeError, "Profile.save: path: expected a path as a str or a Path, got int"),
+        (None, TypeError, "Profile.save: path: expected a path as a str or a Path, got NoneType"),
+        (b"x.json", TypeError, "Profile.save: path: expected a path as a str or a Path, got bytes"),
+        ("", IsADirectoryError, "Profile.save: path: expected the name of a file, got the folder ''"),
+        (".", IsADirectoryError, "Profile.save: path: expected the name of a file, got the folder '.'"),
+        ("none/x.json", FileNotFoundError, "[Errno 2] No such file or directory: 'none/x.json'"),
+    ],
+)
+def test_a_path_that_cannot_be_written(tmp_path, monkeypatch, path, error, sentence):
+    monkeypatch.chdir(tmp_path)
+    with ndd.profile() as p:
+        pass
+    with pytest.raises(error) as caught:
+        p.save(path)
+    assert str(caught.value) == sentence
+    assert not list(tmp_path.iterdir())
 
 
 def test_the_text_and_the_table():

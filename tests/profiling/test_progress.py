@@ -59,6 +59,14 @@ def test_a_loop_without_a_length_that_is_left():
     assert observation.active is None
 
 
+@pytest.mark.parametrize("epoch", [5, None, ndd.readers.File])
+def test_what_is_no_loop(epoch):
+    with pytest.raises(
+        TypeError, match=r"ndd\.progress: epoch: expected an epoch of a reader.*, got (int|NoneType|\w+)"
+    ):
+        ndd.progress(epoch)
+
+
 def test_tqdm_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with pytest.raises(ImportError, match=r"ndd\.progress: tqdm is missing .*pip install tqdm"):

@@ -137,9 +137,7 @@ def test_a_fill_between_two_numbers(fill, dtype):
     assert_same("rotate", value, angle=30.0, fill=fill)
     assert_same("affine", value, angle=10.0, translate=[3, 0], scale=1.0, shear=[0.0, 0.0], fill=[fill] * 3)
     corners = [[0, 0], [7, 0], [7, 5], [0, 5]], [[2, 1], [6, 0], [7, 5], [1, 4]]
-    assert_same(
-        "perspective", value, startpoints=corners[0], endpoints=corners[1], interpolation="nearest", fill=fill
-    )
+    assert_same("perspective", value, startpoints=corners[0], endpoints=corners[1], interpolation="nearest", fill=fill)
 
 
 def test_a_fill_that_the_type_cannot_hold():

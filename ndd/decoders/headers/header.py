@@ -27,6 +27,8 @@ class Header(NamedTuple):
     """The size is known, but no library can decode the picture, and some would complain on stderr."""
     coded_rgb: bool = False
     """A JPEG whose three components are R, G and B: nvJPEG converts them from YCbCr all the same."""
+    progressive: bool = False
+    """A JPEG whose scans refine the whole picture."""
     format: str = "jpeg"
     """The name in `registry.FORMATS`."""
 

@@ -1,4 +1,5 @@
-"""The backend for common JPEGs: the kernel of `baseline.py`, for a batch and for one picture, whole or a window."""
+"""The backend for common JPEGs: the kernels of `baseline.py` and `progressive.py`, for a batch and for one picture, whole or a
+window."""
 
 from __future__ import annotations
 
@@ -7,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ndd._compiled.jit import Kernel
 from ndd._compiled.thread_team import ALONE, joined
 from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Decoded, Options, Window
 from ndd.decoders.headers.header import Header
-from ndd.decoders.jpeg import baseline, batch_headers
-from ndd.decoders.jpeg.batch_headers import GOOD, HEIGHT, JPEG, ORIENTATION, SCANS, WIDTH
+from ndd.decoders.jpeg import baseline, batch_headers, progressive
+from ndd.decoders.jpeg.batch_headers import GOOD, HEIGHT, JPEG, ORIENTATION, PROGRESSIVE, SCANS, WHOLE, WIDTH
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 _KEPT = 1 << 20  # bytes of scratch memory that a thread keeps, at most
 _WORK = 8  # about as many bytes are moved for one encoded byte
+_LOOPS = {WHOLE: baseline.decode_loop, PROGRESSIVE: progressive.decode_loop}
 _FIRST = np.zeros(1, np.int64)
 _ANY = np.zeros(1, np.uint8)
 _threads = threading.local()
@@ -47,18 +50,28 @@ def _can_make(options: Options) -> bool:
 
 
 def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
-    """The numbers of the pictures that the kernel can decode to the requested output, unless they are damaged."""
+    """The numbers of the pictures that the kernels can decode to the requested output, unless they are damaged."""
     if not _can_make(options) or options.output_type == DALIImageType.YCbCr or options.dtype != np.uint8:
         return np.empty(0, np.int64)
-    fits = (facts[:, GOOD] == JPEG) & (facts[:, SCANS] == 1)
+    pixels = facts[:, HEIGHT] * facts[:, WIDTH]
+    fits = (facts[:, SCANS] == WHOLE) | ((facts[:, SCANS] == PROGRESSIVE) & (pixels <= progressive.MOST_PIXELS))
+    fits &= facts[:, GOOD] == JPEG
     if options.adjust_orientation:
         fits &= facts[:, ORIENTATION] == 1
     return np.flatnonzero(fits)
 
 
 def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
-    """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. It decodes none while the kernel is being
+    """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. A kernel decodes none while it is being
     compiled."""
+    scans = batch.facts[samples, SCANS]
+    for kind, loop in _LOOPS.items():
+        chosen = samples[scans == kind]
+        if len(chosen):
+            _decode_by(loop, batch, chosen, decoded)
+
+
+def _decode_by(loop: Kernel, batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
     call, operand, facts, shapes = batch.call, batch.operand, batch.facts, decoded.shapes
     sizes = operand.sizes
     pictures = np.zeros((operand.n, baseline.NUMBERS), np.int64)
@@ -84,15 +97,17 @@ def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> 
     scratch, taken = host_empty((seats * room,), np.uint8).reshape(seats, room), np.zeros(seats, np.int64)
     arguments = (order, pictures, scratch, taken, decoded.done)
     work = _WORK * int(np.add.reduce(sizes[samples]))
-    call.parallel_for(baseline.decode_loop, arguments, len(order), work, (operand, decoded.memory))
+    call.parallel_for(loop, arguments, len(order), work, (operand, decoded.memory))
 
 
 def decode(
     data: np.ndarray, header: Header, options: Options, window: Window | None, seen: Window | None = None
 ) -> np.ndarray | None:
-    """The backend for one picture. Outside `seen` the pixels of a whole picture are undefined. Returns None while the kernel is
+    """The backend for one picture. Outside `seen` the pixels of a whole picture are undefined. Returns None while its kernel is
     being compiled."""
     if not header.plain_jpeg or header.coded_rgb or header.damaged or not _can_make(options):
+        return None
+    if header.progressive and header.height * header.width > progressive.MOST_PIXELS:
         return None
     y0, x0, y1, x1 = window or (0, 0, header.height, header.width)
     # Our memory is reused: fresh memory costs a page fault for every 4 kB, 5 % of the time.
@@ -104,5 +119,5 @@ def decode(
     picture = [data.ctypes.data, data.size, out.ctypes.data, out.size, y0, x0, y1, x1, y, x, out.shape[1], out.shape[2]]
     scratch = _scratch(baseline.room(data.size, x1 - x0))[None]
     arguments = _FIRST, np.array([picture]), scratch, np.array([0]), done
-    joined(baseline.decode_loop)(ALONE, 0, np.array([0]), 1, arguments)
+    joined(_LOOPS[PROGRESSIVE if header.progressive else WHOLE])(ALONE, 0, np.array([0]), 1, arguments)
     return out if done[0] else None

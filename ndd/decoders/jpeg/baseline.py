@@ -22,7 +22,7 @@ from ndd._compiled.unaligned import load_bits
 from ndd.decoders.jpeg.huffman import BLOCK, LOOKS, PLACES, SYMBOLS, make_tables, read_units
 
 BORDER = 32  # bytes of memory around a plane's rows
-_UNIT = 1536  # the most bytes of a unit's codes, which are read without checking the end for each
+UNIT = 1536  # the most bytes of a unit's codes, which are read without checking the end for each
 
 _RUN = 16  # units that are transformed at once: their coefficients stay in the L1 cache
 _LEAST_WIDTH = 16  # narrower chroma is not smoothed
@@ -30,7 +30,7 @@ _LEAST_WIDTH = 16  # narrower chroma is not smoothed
 
 def room(size: int, width: int) -> int:
     """Bytes of `scratch` that `decode` needs for an encoded file of `size` bytes and rows of `width` pixels."""
-    return size + _UNIT + 8 * BORDER + 70 * (width + 5 * 16 + 2 * BORDER)
+    return size + UNIT + 8 * BORDER + 70 * (width + 5 * 16 + 2 * BORDER)
 
 
 PLACE = 4  # the column of a picture's `window` in its row, see `decode_loop`
@@ -89,11 +89,11 @@ def decode(data, out, window, scratch, tables, skips, fields, numbers, kept, mad
     begin = _read_headers(data, frame, steps, codes)
     if begin < 0:
         return False
-    bits = scratch[: len(data) - begin + _UNIT]
-    nbytes = _unstuffed(data, begin, bits)
-    if nbytes < 0:
+    bits = scratch[: len(data) - begin + UNIT]
+    nbytes, end = unstuffed(data, begin, bits)
+    if nbytes < 0 or data[end + 1] != 0xD9:
         return False
-    return _pixels(
+    return pixels(
         bits,
         nbytes,
         frame,
@@ -112,7 +112,8 @@ def decode(data, out, window, scratch, tables, skips, fields, numbers, kept, mad
 
 
 @kernel
-def _u16(data, at):
+def u16(data, at):
+    """The number of 16 bits at `at`."""
     return (np.int64(data[at]) << 8) | np.int64(data[at + 1])
 
 
@@ -124,48 +125,18 @@ def _read_headers(data, frame, steps, codes):
     while at + 4 <= end:
         if data[at] != 0xFF:
             return -1
-        marker, length = data[at + 1], _u16(data, at + 2)
+        marker, length = data[at + 1], u16(data, at + 2)
         after = at + 2 + length
         if length < 2 or after > end:
             return -1
         at += 4
         if marker == 0xDB:
-            while at < after:
-                which = np.int64(data[at])
-                if which > 3 or at + 65 > after:  # also tables of 16 bits
-                    return -1
-                for k in range(64):
-                    steps[which * BLOCK + PLACES[k]] = data[at + 1 + k]
-                tables |= 1 << which
-                at += 65
+            tables |= read_steps(data, at, after, steps)
         elif marker == 0xC4:
-            while at < after:
-                kind = np.int64(data[at])
-                if (kind & 0xEE) or at + 17 > after:
-                    return -1
-                which = 2 * (kind >> 4) + (kind & 1)
-                count = 0
-                for k in range(16):
-                    count += np.int64(data[at + 1 + k])
-                if count > SYMBOLS or at + 17 + count > after:
-                    return -1
-                for k in range(16 + count):
-                    codes[which, k] = data[at + 1 + k]
-                at += 17 + count
-                tables |= 16 << which
+            tables |= read_huffman(data, at, after, codes)
         elif marker == 0xC0 or marker == 0xC1:
-            if has_frame or length < 11 or data[at] != 8 or (data[at + 5] != 1 and data[at + 5] != 3):
+            if has_frame or not read_frame(data, at, length, frame):
                 return -1
-            count = np.int64(data[at + 5])
-            if length != 8 + 3 * count:
-                return -1
-            frame[4, 0], frame[4, 1], frame[4, 2] = _u16(data, at + 1), _u16(data, at + 3), count
-            for c in range(count):
-                part = at + 6 + 3 * c
-                frame[3, c] = data[part]
-                frame[c, 0], frame[c, 1], frame[c, 2] = data[part + 1] >> 4, data[part + 1] & 15, data[part + 2]
-                if frame[c, 2] > 3:
-                    return -1
             has_frame = True
         elif marker == 0xDA:
             count = frame[4, 2]
@@ -182,13 +153,88 @@ def _read_headers(data, frame, steps, codes):
             return after if plain else -1
         elif not (0xE0 <= marker <= 0xEF or marker == 0xFE):  # also restart intervals
             return -1
+        if tables < 0:
+            return -1
         at = after
     return -1
 
 
 @kernel
-def _unstuffed(data, begin, bits):
-    """Copies the scan without the zeros after 0xFF. Returns the number of bytes, or -1 if a marker other than EOI ends it."""
+def read_steps(data, at, after, steps):
+    """Reads the steps of quantisation in a segment; returns a bit for each table, -1 for a segment that is refused."""
+    tables = 0
+    while at < after:
+        which = np.int64(data[at])
+        if which > 3 or at + 65 > after:  # also tables of 16 bits
+            return -1
+        for k in range(64):
+            steps[which * BLOCK + PLACES[k]] = data[at + 1 + k]
+        tables |= 1 << which
+        at += 65
+    return tables
+
+
+@kernel
+def read_huffman(data, at, after, codes):
+    """Reads the Huffman codes in a segment: of each table (DC, AC; two of each) the number of codes of 1 to 16 bits, then the
+    symbols. Returns a bit for each table, from 16 on; -1 for a segment that is refused."""
+    tables = 0
+    while at < after:
+        kind = np.int64(data[at])
+        if (kind & 0xEE) or at + 17 > after:
+            return -1
+        which = 2 * (kind >> 4) + (kind & 1)
+        count = 0
+        for k in range(16):
+            count += np.int64(data[at + 1 + k])
+        if count > SYMBOLS or at + 17 + count > after:
+            return -1
+        for k in range(16 + count):
+            codes[which, k] = data[at + 1 + k]
+        at += 17 + count
+        tables |= 16 << which
+    return tables
+
+
+@kernel
+def read_frame(data, at, length, frame):
+    """Reads a frame header of 8 bits and one or three components; returns whether it is one. Of each component: sampling factors
+    (columns, rows) and quantisation table, in row 3 its name; in row 4 height, width, count."""
+    if length < 11 or data[at] != 8 or (data[at + 5] != 1 and data[at + 5] != 3):
+        return False
+    count = np.int64(data[at + 5])
+    if length != 8 + 3 * count:
+        return False
+    frame[4, 0], frame[4, 1], frame[4, 2] = u16(data, at + 1), u16(data, at + 3), count
+    for c in range(count):
+        part = at + 6 + 3 * c
+        frame[3, c] = data[part]
+        frame[c, 0], frame[c, 1], frame[c, 2] = data[part + 1] >> 4, data[part + 1] & 15, data[part + 2]
+        if frame[c, 2] > 3:
+            return False
+    return True
+
+
+@kernel
+def sampling(frame):
+    """How many blocks of luma stand side by side and one above the other in a unit; zeros for other samplings than those of
+    `decode`, and for chroma too narrow to be smoothed."""
+    channels = frame[4, 2]
+    across, down = (frame[0, 0], frame[0, 1]) if channels == 3 else (1, 1)
+    usual = across <= 2 and down <= across and across > 0 and down > 0
+    for c in range(1, channels):
+        usual = usual and frame[c, 0] == 1 and frame[c, 1] == 1
+    if channels == 1:
+        usual = frame[0, 0] == 1 and frame[0, 1] == 1
+    if not usual or (across > 1 and frame[4, 1] < _LEAST_WIDTH):
+        return 0, 0
+    return across, down
+
+
+@kernel
+def unstuffed(data, begin, bits):
+    """Copies a scan, which begins at `begin`, without the zeros after 0xFF. Returns the number of bytes, and where the marker lies
+    that ends it; -1 and the end of the file if none does."""
     at, end, count = begin, len(data), 0
     while at + COPIED <= end:
         plain = copy_plain(data, np.uint64(at), bits, np.uint64(count))
@@ -199,7 +245,7 @@ def _unstuffed(data, begin, bits):
         at += plain
         count += plain
         if at + 1 == end:
-            return -1
+            return -1, end
         if data[at + 1] != 0:
             break
         at += 2
@@ -207,36 +253,29 @@ def _unstuffed(data, begin, bits):
     while at < end:
         if data[at] == 0xFF:
             if at + 1 == end:
-                return -1
-            if data[at + 1] == 0xD9:
-                bits[count : count + BORDER] = 0
-                return count
+                return -1, end
             if data[at + 1] != 0:
-                return -1
+                bits[count : count + BORDER] = 0
+                return count, at
             bits[count] = 0xFF
             at += 2
         else:
             bits[count] = data[at]
             at += 1
         count += 1
-    return -1
+    return -1, end
 
 
 @kernel
-def _pixels(
+def pixels(
     bits, nbytes, frame, steps, codes, out, window, scratch, tables, skips, fields, numbers, kept, made_of
 ):  # fmt: skip
     """Reads the scan, and makes the rows of `out` as soon as their planes are complete."""
     height, width, channels = frame[4, 0], frame[4, 1], frame[4, 2]
-    across, down = (frame[0, 0], frame[0, 1]) if channels == 3 else (1, 1)
-    usual = across <= 2 and down <= across and across > 0 and down > 0
-    for c in range(1, channels):
-        usual = usual and frame[c, 0] == 1 and frame[c, 1] == 1
-    if channels == 1:
-        usual = frame[0, 0] == 1 and frame[0, 1] == 1
+    across, down = sampling(frame)
     y0, x0, rows, columns = window[0], window[1], window[2] - window[0], window[3] - window[1]
     first = (y0 - window[4]) * window[6] + x0 - window[5]
-    if not usual or y0 + rows > height or x0 + columns > width or (across > 1 and width < _LEAST_WIDTH):
+    if not across or y0 + rows > height or x0 + columns > width:
         return False
     # The units of the scan that the window needs, with one chroma pixel around it.
     high, wide = 8 * down, 8 * across

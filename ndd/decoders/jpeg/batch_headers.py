@@ -14,9 +14,11 @@ from ndd._cpu.element_copies import copy_bytes
 from ndd._tensor.memory import memory_at
 
 # The facts of a picture: its format if compiled code may decode it (JPEG, PNG; 0: Python decides), size as stored, channels,
-# EXIF orientation, and 1 if it is a JPEG whose first scan has all components (decoders stop after that scan), else 0.
+# EXIF orientation, and the scans of a JPEG: WHOLE if its first scan has all components (decoders stop after that scan),
+# PROGRESSIVE, or 0.
 GOOD, HEIGHT, WIDTH, CHANNELS, ORIENTATION, SCANS, FACTS = 0, 1, 2, 3, 4, 5, 6
 JPEG, PNG = 1, 2
+WHOLE, PROGRESSIVE = 1, 2
 FIRST_SWAPPED = 5  # orientations from here on swap height and width
 
 _LEAST = 10  # bytes of a frame header, with its marker
@@ -118,7 +120,7 @@ def _walk(data, first, end, facts, copied):
         if marker == 0xDA:
             if length < 6:
                 return False
-            facts[SCANS] = 1 if not progressive and data[at + 4] == facts[CHANNELS] else 0
+            facts[SCANS] = PROGRESSIVE if progressive else WHOLE if data[at + 4] == facts[CHANNELS] else 0
             rgb = facts[CHANNELS] == 3 and not says_ycc and (says_rgb or named_rgb)
             if not facts[CHANNELS] or rgb:
                 return False
@@ -215,7 +217,7 @@ def _is_sound(data, first, size, facts):
         ends |= data[at] == 0xFF and data[at + 1] == 0xD9
     if not ends:
         return False
-    if size < _SHORT_FILE or facts[SCANS] == 1:
+    if size < _SHORT_FILE or facts[SCANS] == WHOLE:
         return True
     marks, names, scans = data[first : end - 1], data[first + 1 : end], 0
     for k in range(

@@ -9,7 +9,7 @@ import numpy as np
 
 from ndd.decoders.headers import orientation as _orientation
 from ndd.decoders.headers.header import Header
-from ndd.decoders.jpeg.segments import segments
+from ndd.decoders.jpeg.segments import PROGRESSIVE, segments
 
 _segment = struct.Struct(">BBH").unpack_from  # 0xFF, marker, length
 _frame = struct.Struct(">BHHB").unpack_from  # bits, height, width, components
@@ -46,7 +46,9 @@ def read_header(data: memoryview) -> Header | None:
     rgb = channels == 3 and not damaged and says_ycc is not True
     rgb = rgb and (says_ycc is False or tuple(text[10:18:3]) == _RGB_NAMES)
     depth = np.uint8 if bits <= 8 else np.uint16
-    return Header(height, width, channels, _orientation.of_jpeg(data), depth, plain, damaged, rgb)
+    return Header(
+        height, width, channels, _orientation.of_jpeg(data), depth, plain, damaged, rgb, marker == PROGRESSIVE
+    )
 
 
 _MAX_SCANS = 500  # the limit in libjpeg-turbo's own tests of hostile files; a photograph has about ten

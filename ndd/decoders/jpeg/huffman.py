@@ -25,7 +25,7 @@ _BEHIND = np.uint64(64 - _PEEK)
 _MAX_SIZE = 11  # bits of a coefficient
 _END_OF_BLOCK = 127  # as a run of zeros: leads beyond the block from any place
 _LONG = 1 << 7
-_LIMIT = 4096  # dequantised coefficients below it fit into libjpeg-turbo's sums of 16 bits
+LIMIT = 4096  # dequantised coefficients below it fit into libjpeg-turbo's sums of 16 bits
 _FULL, _ENDED, _ENDS = np.uint64(64), np.uint64(_END_OF_BLOCK + 2), np.uint64(63)  # places
 _ONE, _TWO, _THREE, _FOUR = (np.uint64(n) for n in range(1, 5))
 _SEVEN = np.uint64(7)
@@ -57,7 +57,7 @@ def make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping, k
             if not _make_table(codes[dc], False, 1 << _MAX_SIZE, tables[dc]):
                 return False
             made_of[dc] = 1
-        below = _LIMIT // largest
+        below = LIMIT // largest
         if not _is_made(codes[2 + ac], 2 + 2 * below + skipping, kept[2 + ac], made_of, 2 + ac):
             if not _make_table(codes[2 + ac], True, below, tables[2 + ac]):
                 return False
@@ -215,7 +215,7 @@ def read_units(
         bits: the scan without stuffed zeros, `nbytes`, and memory after it that may be read.
         stream: the number of bits read; the current word, which holds the next bits; the number of bits read from that word.
         before: the first coefficient of the last block of each component.
-        steps: of the quantisation. No product with them reaches `_LIMIT`; nothing is multiplied here.
+        steps: of the quantisation. No product with them reaches `LIMIT`; nothing is multiplied here.
 
     The word for the next lookup is loaded at the beginning of this one, so that it is ready when the end of this one is known.
     At least 20 bits of it are left, two lookups: 7 bits of its first byte are gone, and at most a lookup and a long code, 37
@@ -272,7 +272,7 @@ def read_units(
                         at += used
                 else:
                     number = before[c]
-                    if abs(number * np.int64(steps[row])) >= _LIMIT:
+                    if abs(number * np.int64(steps[row])) >= LIMIT:
                         return False
                     blocks[block] = np.int16(number)
                     while True:
@@ -309,7 +309,7 @@ def read_units(
                         place = np.uint64(PLACES[k + np.uint64(entry >> 8 & 255)])
                         blocks[block + place] = np.int16(number)
                         after = k + np.uint64(entry >> 24 & 255)
-                        if number and abs(number * np.int64(steps[row + (place & np.uint64(63))])) >= _LIMIT:
+                        if number and abs(number * np.int64(steps[row + (place & np.uint64(63))])) >= LIMIT:
                             return False
                         used = np.uint64(entry & 63)
                         if after >= _FULL:

@@ -12,7 +12,7 @@ import ndd
 from ndd._compiled.background import background
 from ndd._compiled.thread_team import ALONE, joined
 from ndd._operator import all_operators
-from ndd.decoders.jpeg import baseline as jpeg
+from ndd.decoders.jpeg import baseline as jpeg, progressive
 from ndd.decoders.jpeg.header import read_header as header_of
 
 SAMPLINGS = {
@@ -40,7 +40,7 @@ def encoded(image, sampling="420", quality=90, **options):
     return cv2.imencode(".jpg", image, flags)[1].reshape(-1).copy()
 
 
-def decoded(data, window=None, channels=3):
+def decoded(data, window=None, channels=3, loop=jpeg.decode_loop):
     header = header_of(data.data)
     y0, x0, y1, x1 = window or (0, 0, header.height, header.width)
     out = np.empty((y1 - y0, x1 - x0, channels), np.uint8)
@@ -48,7 +48,7 @@ def decoded(data, window=None, channels=3):
     place = [data.ctypes.data, data.size, out.ctypes.data, out.size, y0, x0, y1, x1, y0, x0, x1 - x0, channels]
     first, done = np.zeros(1, np.int64), np.zeros(1, np.bool_)
     case = first, np.array([place]), scratch[None, :-1], np.array([0]), done
-    joined(jpeg.decode_loop)(ALONE, 0, np.array([0]), 1, case)
+    joined(loop)(ALONE, 0, np.array([0]), 1, case)
     assert scratch[-1] == 7
     return out if done[0] else None
 
@@ -107,7 +107,9 @@ def test_extreme_pictures():
 
 @pytest.mark.parametrize("options", [{"progressive": 1}, {"rst_interval": 4}])
 def test_other_kinds_are_left_alone(options):
-    assert decoded(encoded(picture(40, 64), **options)) is None
+    for loop in (jpeg.decode_loop, progressive.decode_loop):
+        if loop is jpeg.decode_loop or "progressive" not in options:
+            assert decoded(encoded(picture(40, 64), **options), loop=loop) is None
 
 
 def test_damaged_files():
@@ -139,13 +141,15 @@ def test_zeros_behind_marks_are_left_out():
         for end, result in (
             (b"\xff\xd9", len(plain)),
             (b"\xff\xd9" + bytes(40), len(plain)),
+            (b"\xff\xda", len(plain)),
             (b"\xff", -1),
-            (b"\xff\xda", -1),
             (b"", -1),
         ):
             data = np.frombuffer(b"head" + plain.replace(b"\xff", b"\xff\0") + end, np.uint8).copy()
             bits = np.full(len(data) + jpeg.BORDER + 64, 0xAA, np.uint8)
-            assert jpeg._unstuffed(data, 4, bits[: len(data) - 4 + jpeg.BORDER]) == result
+            count, marker = jpeg.unstuffed(data, 4, bits[: len(data) - 4 + jpeg.BORDER])
+            assert count == result
+            assert data[marker:].tobytes() == (b"" if result < 0 else end)
             assert (bits[len(data) - 4 + jpeg.BORDER :] == 0xAA).all()
             if result >= 0:
                 assert bits[: result + jpeg.BORDER].tobytes() == plain + bytes(jpeg.BORDER)

@@ -101,7 +101,9 @@ def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
         smooth = _smoothed(real)
         if not is_float(value):
             smooth = ndd.math.floor(smooth + 0.5)
-        away = ndd.cast((smooth - real) * (1.0 - border), dtype=ndd.float64)  # in which the product is exact, as torch has it
+        away = ndd.cast(
+            (smooth - real) * (1.0 - border), dtype=ndd.float64
+        )  # in which the product is exact, as torch has it
         mixed = ndd.cast(away * on_device_of(share, value) + ndd.cast(real, dtype=ndd.float64), dtype=ndd.float32)
         result = ndd.math.clamp(mixed, 0.0, largest(value.dtype))
         return in_type_of(result if is_float(value) else ndd.math.floor(result), value)
