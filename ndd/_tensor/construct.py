@@ -383,12 +383,10 @@ def _imported(data: Any, on_gpu: bool, torch: Any) -> Any:
 
 
 def _from_cuda_array(data: Any, torch: Any) -> Any:
-    """A torch tensor over an object with the CUDA array interface. The interface does not say on which GPU it is, and torch would
-    copy it to the current one."""
-    address, number = data.__cuda_array_interface__["data"][0], None
-    if address and gpu_count() > 1:
-        number = operation("gpu_of_address")(address)
-    return torch.as_tensor(data, device="cuda" if number is None else f"cuda:{number}")
+    """A torch tensor over an object with the CUDA array interface, on its GPU: torch would copy it to the current one."""
+    address = data.__cuda_array_interface__["data"][0]
+    number = f":{operation('gpu_of_address')(address)}" if address and gpu_count() > 1 else ""
+    return torch.as_tensor(data, device="cuda" + number)
 
 
 def _all_ready(stores: list[Store]) -> Any:

@@ -199,7 +199,8 @@ class ToTorch(BaseNode[tuple[torch.Tensor, ...]]):
             places = {name: str(v.device) for name, v in values.items()}
             raise ValueError(f"nodes.ToTorch: expected all entries on one GPU, got {places}")
         target = next(iter(gpus.values()), None)
-        stream = self._streams[target.device_id] if target is not None and self._streams else None
+        number = None if target is None else target.device_id
+        stream = self._streams[number] if number is not None and self._streams else None
         with torch.cuda.stream(stream):  # does nothing for None
             return tuple([(v if target is None else v.to_device(target)).torch() for v in values.values()])
 

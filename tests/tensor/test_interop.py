@@ -183,7 +183,10 @@ def test_memory_of_another_gpu_stays_there(monkeypatch, gpus, address, where, pa
                 return 2, 1
 
             def __dlpack__(self, **_):
-                raise BufferError("not today")
+                raise NotImplementedError
+
+    def refused(data):
+        raise BufferError("not today")
 
     places, as_tensor = [], torch.as_tensor
 
@@ -192,6 +195,7 @@ def test_memory_of_another_gpu_stays_there(monkeypatch, gpus, address, where, pa
         return as_tensor([1, 2], dtype=torch.uint8)
 
     monkeypatch.setattr(torch, "as_tensor", placed)
+    monkeypatch.setattr(torch, "from_dlpack", refused)
     monkeypatch.setattr(importlib.import_module("ndd._tensor.device"), "_gpu_count", gpus)
     monkeypatch.setitem(operations._operations, "gpu_of_address", lambda address: 1)
     assert ndd.as_tensor(Foreign()).numpy().tolist() == [1, 2]
