@@ -184,7 +184,7 @@ def _with_a_plane_more(value: Any) -> tuple[Any, Callable[[Any], Any]]:
     def planes(pictures: Any, more: int) -> Any:
         shape = [[count + more] for count in counts]
         wanted = ndd.batch(shape, dtype=ndd.int32) if isinstance(value, ndd.Batch) else shape[0]
-        how = {"axis_names": "C", "out_of_bounds_policy": "pad"}
+        how: dict[str, Any] = {"axis_names": "C", "out_of_bounds_policy": "pad"}
         return ndd.slice(ndd.reshape(pictures, layout="CHW"), start=[0], shape=wanted, **how)
 
     frames, back = _as_frames(planes(value, 1), "CHW")
