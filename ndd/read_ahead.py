@@ -164,7 +164,7 @@ class ReadAhead(Generic[T]):
         self._ready.wait()
 
     def _start_threads(self) -> None:
-        while len(self._threads) < self._thread_count:
+        while len(self._threads) < self._thread_count and not self._stopped:  # at the end some Pythons start none
             self._add_thread()
 
     def _add_thread(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd._execution.memoize import Memoized
+from ndd._execution.signal_safe import start
 from ndd._tensor.secrets import without_secrets
 from ndd.io.object_store import connections, is_remote
 from ndd.readers.files.columns import cannot_open
@@ -143,7 +144,24 @@ class _Shards(BatchedStore):
         if any(head.offsets is None for head in heads):
             with self._asking():  # the other threads mostly want the same
                 heads = self._asked(shards, heads)[: len(shards)]
+        elif self._remote and len(shards) <= 2:
+            self._ask_ahead(shards[-1])
         return heads
+
+    def _ask_ahead(self, shard: int) -> None:
+        """In stored order: requests the heads of the shards that follow while the present ones are read."""
+        middle = min(shard + self._ahead // 2, len(self._paths) - 1)
+        asking = self._asking()
+        if self._heads(middle).offsets is not None or not asking.acquire(blocking=False):
+            return
+
+        def ask() -> None:
+            try:
+                self._asked([middle], [self._heads(middle)])
+            finally:
+                asking.release()
+
+        start(threading.Thread(target=ask, name="ndd-heads", daemon=True))
 
     def _asked(self, shards: list[int], heads: list[_Head]) -> list[_Head]:
         """`heads`, filled. In a store, the heads of some shards after them are requested as well."""
