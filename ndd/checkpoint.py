@@ -214,7 +214,7 @@ class Checkpoint:
         self._complete, self._loaded = True, False
 
     def restore(self) -> None:
-        """Give all objects the states that wait for them; nothing if there are no states.
+        """Pass the waiting states to all objects; does nothing if there are no states.
 
         Raises RuntimeError if states are missing, TypeError if a state is of another kind of object.
         """
@@ -245,7 +245,7 @@ class Checkpoint:
         Raises ValueError, without any change, if the text is not a checkpoint of this version.
 
         Args:
-            data: what `serialize` gave.
+            data: a result of `serialize`.
         """
         self._states = _parsed(data)
         self._pending = set(self._states)

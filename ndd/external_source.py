@@ -40,7 +40,7 @@ class ExternalSource:
             `ndd.tensor` takes (a list of arrays is one tensor, as in DALI: `ndd.batch` makes a batch of it). With
             `num_outputs` above 1 it is a tuple or list of these.
         num_outputs: the number of values of an item.
-        cycle: what happens at the end of an iterable. None, False or "no": StopIteration, now and at all further calls.
+        cycle: the behaviour at the end of an iterable. None, False or "no": StopIteration, now and at all further calls.
             True or "quiet": it begins again. "raise": StopIteration once, and the next call begins again.
         device: the device of the outputs.
         layout: a letter for each axis; or a sequence, one for each output.

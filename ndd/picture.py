@@ -85,7 +85,7 @@ def picture(
         point_labels: (P,) or (N, K) for each image; they select the colours of the points.
         ltrb: boxes are left, top, right, bottom; False: x, y, width, height, the default of `readers.COCO`.
         ratio: numbers are fractions of the image's width and height; False: pixels, the default of `readers.COCO`.
-        names: of the labels: a list, from 0 on, or a dict. Default: the number itself.
+        names: names of the labels: a list, from 0 on, or a dict. Default: the number itself.
         tile: the longer side of each image in the sheet, in pixels.
 
     At most 64 images are shown. Needs Pillow.

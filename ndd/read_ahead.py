@@ -52,9 +52,9 @@ class ReadAhead(Generic[T]):
     Args:
         work: the function. It must not hold the owner.
         depth: the number of results that are prepared before they are requested.
-        name: what the errors and the names of threads call the user of this object: "reader", "pipeline", "source".
-        owner: the object whose death ends the thread. Default: nothing does but `stop` and the end of the program.
-        exit_seconds: how long the program's end waits for the call that is under way.
+        name: the name of the user of this object in errors and names of threads: "reader", "pipeline", "source".
+        owner: the object whose end ends the thread. Default: only `stop` and the end of the program do.
+        exit_seconds: the time that the program's end waits for the running call.
 
     >>> import itertools
     >>> from ndd.read_ahead import ReadAhead
@@ -237,5 +237,5 @@ class ReadAhead(Generic[T]):
                 self._ready.notify_all()
 
 
-# No thread may work on while the interpreter goes down; what begins then is stopped from the beginning.
+# No thread may work while the interpreter shuts down; objects that are made then start stopped.
 _running: EndedAtExit[ReadAhead[Any]] = EndedAtExit(ReadAhead.stop, ReadAhead.join)

@@ -91,7 +91,7 @@ def parallel_for(
     """Runs `loop(counter, limit, *fields)` on as many threads as pay off, until all of `count` samples have been taken.
 
     Args:
-        context: whose threads these are.
+        context: the owner of the threads.
         loop: takes up to `limit` samples, by `next_index(counter)`, and returns True. It returns False while it is being
             compiled: then nothing has been done, and nothing will be.
         count, nbytes: the number of samples, and the approximate number of bytes that are moved.

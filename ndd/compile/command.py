@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compiles what typical calls need: `bench ops` has them. What is kept already is not compiled again."""
+    """Compiles the kernels of typical calls, which are those of `bench ops`. Cached kernels are not compiled again."""
     _quiet()
     calls = chosen(args.operators)
     architectures = _architectures(",".join(archives.ALL_GPUS) if args.gpu is None and args.archives else args.gpu)
@@ -169,7 +169,7 @@ def _processes(count: int, begin: Callable[[], None] | None = None) -> Iterator[
 
 
 def _without_gpu(begin: Callable[[], None] | None) -> None:
-    """What runs in these processes needs no GPU: a pretended one has its memory on the host, and a real one's driver would
+    """These processes need no GPU: a pretended one has its memory on the host, and a real one's driver would
     only cost memory on it."""
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # not "", which Windows takes for a variable that is not set
     if begin is not None:
@@ -178,7 +178,7 @@ def _without_gpu(begin: Callable[[], None] | None) -> None:
 
 
 def _quiet() -> None:
-    """Who asked for it need not be told that kernels are compiled, and waits for them."""
+    """Does not log that kernels are compiled, and waits for them."""
     from ndd._compiled.background import background
 
     background.forbid()

@@ -40,7 +40,7 @@ class NullTorchStream:
         return True
 
     def synchronize(self) -> None:
-        """Counts how often it was asked to."""
+        """Counts its calls."""
         self.synchronized += 1
 
 
@@ -85,7 +85,7 @@ def pretend(gpu: Any, put: Callable[[Any, str, Any], None] = setattr) -> None:
     )  # fmt: skip
     for name in ("launch", "transfer"):
         importlib.import_module(f"ndd._cuda.{name}")  # so that their names are replaced too
-    put(torch.cuda, "is_available", lambda: False)  # what asks it would allocate on a real GPU, or wait for one
+    put(torch.cuda, "is_available", lambda: False)  # code that asks would allocate on a real GPU, or wait for one
     put(device, "_gpu_count", gpu.count)
     put(context._local, "defaults", {})
     _replace_everywhere(put, memory.torch_device, lambda _: torch.device("cpu"))

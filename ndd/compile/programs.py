@@ -122,7 +122,7 @@ def _programs() -> Iterator[tuple[str, Callable[..., None]]]:
 
 
 PROGRAMS = dict(itertools.chain(_programs()))
-"""By name: what runs a program in small; it is given an empty folder."""
+"""By name: functions that run a small version of a program in an empty folder."""
 
 
 def run_program(name: str, **how: Any) -> None:

@@ -4,8 +4,8 @@ Only reads the files of a checkout, so that any state of the project can be coun
 Blank lines do not count; documentation (docstrings) has a column of its own.
 
 A file is an operator's own if nothing else uses it: the module that declares it, what only that imports, the kernel
-text that only these name, `tests/.../test_<name>.py` and what only that imports. What several operators use is listed
-with the number of its users, and counted to none. Of a file that declares or tests several, the operator's own
+text that only these name, `tests/.../test_<name>.py` and what only that imports. Parts that several operators use are listed
+with the number of their users, and count for none of them. Of a file that declares or tests several, the operator's own
 statements and cases count.
 """
 
@@ -22,7 +22,7 @@ from ndd.coverage.table import operator_names
 
 DEFAULT = ("flip", "normalize", "multi_paste", "hsv", "reductions.sum")
 _ROOMS = ("ops", "decoders", "io", "noise", "random", "reductions", "segmentation", "transforms", "experimental")
-_CASES = ("REGISTRY_CASES", "TABLE")  # what dictionaries of cases are called, and were
+_CASES = ("REGISTRY_CASES", "TABLE")  # the name of dictionaries of cases, and its predecessor
 _KERNELS = re.compile(r"[\w/]+\.cuh?")
 
 
@@ -221,7 +221,7 @@ def _part(file: Path, nodes: list[ast.AST], name: str) -> Piece:
 
 
 def _counted(file: Path, nodes: list[ast.AST] | None) -> tuple[int, int]:
-    """(code, docs): the non-blank lines outside and inside of docstrings; of some statements only, if they are given."""
+    """(code, docs): the non-blank lines outside and inside of docstrings, of all statements or of those passed."""
     lines = file.read_text(encoding="utf-8").splitlines()
     filled = {number for number, line in enumerate(lines, 1) if line.strip()}
     if file.suffix != ".py":

@@ -1,4 +1,4 @@
-"""An operator as overloads: what goes in, and whether a Tensor or a Batch comes out."""
+"""An operator as overloads: the types of its inputs, and whether it returns a Tensor or a Batch."""
 
 from __future__ import annotations
 

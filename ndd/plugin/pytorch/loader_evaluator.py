@@ -15,7 +15,7 @@ __all__ = ["LoaderEvaluator"]
 
 
 class LoaderEvaluator:
-    """Wraps a loader: "log" measures how long each batch takes, "replay" gives batches that are in memory already.
+    """Wraps a loader: "log" measures the time of each batch, "replay" returns batches that are in memory already.
 
     Train an epoch with the loader and one with `mode="replay"`: the difference is what waiting for data costs.
 

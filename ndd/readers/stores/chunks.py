@@ -25,7 +25,7 @@ _REST = 4  # a chunk is given up when a quarter of its rows is left: a shuffle w
 class ChunkStore(BatchedStore):
     """Records of which several are decoded together. The most recently used chunks stay decoded. If there are more chunks than
     that, the one of which most rows have been asked for is dropped first, and its other rows are kept; and rows may be given to
-    their batch without a copy, once: who asks for them again gets them from the chunk that is decoded again.
+    their batch without a copy, once: a second request decodes the chunk again.
 
     A subclass decodes a chunk (`load`), returns rows of it (`rows`) and names them (`source_in`).
 
