@@ -14,7 +14,7 @@ import numpy as np
 from ndd._tensor.array_lists import arrays_alike, batch_of_arrays
 from ndd._tensor.batch import Batch, Samples
 from ndd._tensor.convert import convert_array
-from ndd._tensor.device import Device, DeviceLike, device as to_device_object
+from ndd._tensor.device import Device, DeviceLike, device as to_device_object, gpu_count
 from ndd._tensor.dtype import DType, bfloat16, dtype as to_dtype, from_framework
 from ndd._tensor.handle import Handle, Spec
 from ndd._tensor.invariant import unmarked, watched
@@ -355,7 +355,7 @@ def _over_array_like(data: Any) -> Tensor:
         on_gpu = int(data.__dlpack_device__()[0]) == 2
         array = _imported(data, on_gpu, torch)
     elif hasattr(data, "__cuda_array_interface__"):
-        array = torch.as_tensor(data, device="cuda")
+        array = _from_cuda_array(data, torch)
     else:
         return _over_numpy(np.asarray(data))
     if is_array(array):
@@ -376,10 +376,17 @@ def _imported(data: Any, on_gpu: bool, torch: Any) -> Any:
         return torch.from_dlpack(data)
     except (TypeError, BufferError, RuntimeError):
         if on_gpu and hasattr(data, "__cuda_array_interface__"):
-            return torch.as_tensor(data, device="cuda")
+            return _from_cuda_array(data, torch)
         if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
             return np.asarray(data)
         raise
+
+
+def _from_cuda_array(data: Any, torch: Any) -> Any:
+    """A torch tensor over an object with the CUDA array interface, on its GPU: torch would copy it to the current one."""
+    address = data.__cuda_array_interface__["data"][0]
+    number = f":{operation('gpu_of_address')(address)}" if address and gpu_count() > 1 else ""
+    return torch.as_tensor(data, device="cuda" + number)
 
 
 def _all_ready(stores: list[Store]) -> Any:

@@ -327,7 +327,7 @@ class RandomIoUCrop(Transform):
     def check_inputs(self, flat_inputs: list[Any]) -> None:
         """TypeError without an image and boxes."""
         complete = any(kind_of(x) == "targets" and x.boxes is not None for x in flat_inputs)
-        if not complete and not (has_kind(flat_inputs, "boxes") and has_kind(flat_inputs, *PIXELS)):
+        if not complete and not (has_kind(flat_inputs, "boxes") and has_kind(flat_inputs, *_IMAGES)):
             raise TypeError(
                 f"{type(self).__name__}() requires input sample to contain tensor or PIL images "
                 "and bounding boxes. Sample can also contain masks."
@@ -377,6 +377,7 @@ class RandomIoUCrop(Transform):
         return cropped
 
 
+_IMAGES = tuple(kind for kind in PIXELS if kind != "video")
 _WORDS = 1 << 12  # random words that are examined together
 _WINDOW = ("top", "left", "height", "width")
 

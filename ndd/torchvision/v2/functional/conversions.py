@@ -23,6 +23,7 @@ from ndd.torchvision.v2.functional.kinds import functional, through
 from ndd.torchvision.values import count_of, is_pil, kind_of, layout_of, per_sample, plain, tv_tensors, wrapped
 
 _FLOATS = ("f16", "bfloat16", "f32", "f64")
+_UNSIGNED = {8: ndd.uint8, 16: ndd.uint16, 32: ndd.uint32}  # by their bits
 _BY_NAME = {
     "u8": torch.uint8, "i8": torch.int8, "u16": torch.uint16, "i16": torch.int16, "u32": torch.uint32, "i32": torch.int32,
     "u64": torch.uint64, "i64": torch.int64, "f16": torch.float16, "bfloat16": torch.bfloat16, "f32": torch.float32,
@@ -66,10 +67,21 @@ def wide(value: Any) -> Any:
 
 
 def _converted(value: Any, dtype: Any) -> Any:
-    """Values in another type, truncated and clipped to its range."""
-    if is_float(value) and dtype.name not in (*_FLOATS, "bool"):
-        value = wide(value)
-        value = ndd.math.max(ndd.math.floor(value), 0.0) + ndd.math.min(ndd.math.ceil(value), 0.0)
+    """Numbers in another type as torch converts them: whole numbers keep their lowest bits, fractions are truncated and clipped to
+    the range."""
+    if dtype.name == "bool":
+        return value != 0
+    if is_float(value):
+        if dtype.name not in _FLOATS:
+            value = wide(value)
+            value = ndd.math.max(ndd.math.floor(value), 0.0) + ndd.math.min(ndd.math.ceil(value), 0.0)
+        return ndd.cast(value, dtype=dtype)
+    if value.dtype.name != "bool" and dtype.name not in _FLOATS:
+        held, room = np.iinfo(value.dtype.numpy), np.iinfo(dtype.numpy)
+        if room.bits < 64 and not room.min <= held.min <= held.max <= room.max:
+            value = ndd.cast(value, dtype=ndd.int64)
+            lowest = ndd.cast(value & typed((1 << room.bits) - 1, value), dtype=_UNSIGNED[room.bits])
+            return ndd.reinterpret(lowest, dtype=dtype)
     return ndd.cast(value, dtype=dtype)
 
 
@@ -294,5 +306,6 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
 def _new_image(pixels: np.ndarray, mode: str | None) -> Any:
     __import__("PIL.Image")
     module = sys.modules["PIL.Image"]
+    pixels = pixels.view(np.uint16) if pixels.dtype == np.int16 else pixels  # of which Pillow would make 32 bits
     result = module.fromarray(np.ascontiguousarray(pixels))
     return result if mode in (None, result.mode) else module.frombytes(mode, result.size, result.tobytes())

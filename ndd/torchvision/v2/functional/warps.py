@@ -80,7 +80,10 @@ def _as_it_was(result: Any, layout: Any, kind: Any) -> Any:
 def warped(value: Any, maps: Maps, interpolation: Any, fill: Any) -> Any:
     """Pictures whose pixels come from the places in `maps`."""
     mode = _checked_mode(interpolation)
-    fills, kind, layout = _fills(fill, value, mode), value.dtype, value.layout
+    try:
+        fills, kind, layout = _fills(fill, value, mode), value.dtype, value.layout
+    except ValueError as error:  # torchvision's kind here
+        raise RuntimeError(str(error)) from None
     shaded = mode is BILINEAR and fill is not None
     real = shaded or kind not in _REMAPPED
     value = ndd.cast(value, dtype=ndd.float32) if real and kind != ndd.float32 else value
@@ -152,6 +155,8 @@ def _as_frames(value: Any, layout: str) -> tuple[Any, Callable[[Any], Any]]:
     if layout in ("HW", "HWC", "FHWC"):
         return value if value.layout else ndd.reshape(value, layout=layout), lambda result: result
     if layout == "CHW":
+        if 0 in channels_of(value):
+            return _with_a_plane_more(value)
         frames = ndd.reshape(value, src_dims=[0, 1, 2, -1], layout="FHWC")
         return frames, lambda result: ndd.reshape(result, src_dims=[0, 1, 2], layout="CHW")
     if layout == "FCHW":
@@ -170,6 +175,20 @@ def _as_frames(value: Any, layout: str) -> tuple[Any, Callable[[Any], Any]]:
 
         return frames, back
     raise ValueError(f"expected pictures HWC, CHW or HW, or video FHWC or FCHW, got the layout {layout!r}")
+
+
+def _with_a_plane_more(value: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """The same of values of which some have no planes, such as the masks of no objects: their results have a size, too."""
+    counts = [shape[0] for shape in (value.shape if isinstance(value, ndd.Batch) else [value.shape])]
+
+    def planes(pictures: Any, more: int) -> Any:
+        shape = [[count + more] for count in counts]
+        wanted = ndd.batch(shape, dtype=ndd.int32) if isinstance(value, ndd.Batch) else shape[0]
+        how = {"axis_names": "C", "out_of_bounds_policy": "pad"}
+        return ndd.slice(ndd.reshape(pictures, layout="CHW"), start=[0], shape=wanted, **how)
+
+    frames, back = _as_frames(planes(value, 1), "CHW")
+    return frames, lambda result: planes(back(result), 0)
 
 
 def _places(grid: torch.Tensor, size: Size, nearest: bool) -> list[torch.Tensor]:
