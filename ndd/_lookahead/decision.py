@@ -62,8 +62,8 @@ def _fit(loop: LoopRecording, output: ReaderOutput, count: int) -> bool:
     if (under_way + count) * loop.nbytes <= most:
         return True
     iterations = [store.iteration for k in range(1, under_way + 1) if (store := output.peek(k)) is not None]
-    made = len([i for i in iterations if i is not None and i.finished is not None])
-    return made * loop.kept + (under_way - made + count) * loop.nbytes <= most
+    finished = len([i for i in iterations if i is not None and i.finished is not None])
+    return finished * loop.kept + (under_way - finished + count) * loop.nbytes <= most
 
 
 def _coming_batches(output: ReaderOutput, loop: LoopRecording, count: int) -> list[Store]:
