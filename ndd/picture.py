@@ -19,7 +19,7 @@ __all__ = ["Picture", "picture"]
 
 _MAX_TILES = 64
 _MASK_OPACITY = 0.45
-_HUE_STEP = 0.61803399  # of the circle of hues, from label to label: neighbours look different
+_HUE_STEP = 0.61803399  # the step of the hue from label to label, as a share of the circle: neighbours look different
 
 
 class Picture:

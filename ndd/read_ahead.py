@@ -85,7 +85,7 @@ class ReadAhead(Generic[T]):
         """Sets up the state of a process. In a forked child the threads are gone, and locks may be held forever."""
         self._lock = threading.RLock()  # a finaliser, which the collector may run on any of the threads, calls `stop`
         self._task = threading.Condition(self._lock)  # for the threads: there is something to do
-        self._ready = SignalSafeCondition(self._lock)  # for who asks: a result is ready
+        self._ready = SignalSafeCondition(self._lock)  # for callers: a result is ready
         self._threads: list[threading.Thread] = []
         self._working = False
         self._stopped = _running.over
@@ -132,7 +132,7 @@ class ReadAhead(Generic[T]):
             self._finalizer.detach()
 
     def join(self, seconds: float | None = None) -> None:
-        """Waits until each thread has ended, for so long at most; default: as long as the program's end waits."""
+        """Waits until each thread has ended, at most for this time; default: as long as the program's end waits."""
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(self._exit_seconds if seconds is None else seconds)
@@ -204,7 +204,7 @@ class ReadAhead(Generic[T]):
         self._working = True
 
     def _give_back(self, task: Any) -> None:
-        """Makes a task that failed for want of memory one that is still to be done."""
+        """Puts a task that failed for lack of memory back to be done."""
         self._working = False
 
     def _do(self, task: Any) -> None:
@@ -217,7 +217,7 @@ class ReadAhead(Generic[T]):
         return len(self._coming) < self._depth
 
     def _prepare(self) -> None:
-        """Calls the function. One thread at a time does, without the lock."""
+        """Calls the function without the lock; one thread does so at a time."""
         pending: Pending[T] = Pending()
         try:
             pending.value = self._work()

@@ -1,5 +1,5 @@
-"""Programs in small, run once so that their kernels are kept: the loop, `bench speech`, `readers`, `video` and `torchvision`, the
-demo, and the recipes of `recipes.py`.
+"""Small versions of programs, run once to cache their kernels: the loop, `bench speech`, `readers`, `video` and `torchvision`,
+the demo, and the recipes of `recipes.py`.
 
 `bench ops` calls each operator by itself; these call the code between them: readers, batches of files, random arguments.
 """

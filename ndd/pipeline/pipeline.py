@@ -73,10 +73,10 @@ class Pipeline(PipelineBody):
 
     def _prepare(self) -> None:
         super()._prepare()
-        self._places: str | None = None  # after the run whose outputs were given out last
-        self._scheduled = 0  # runs that were scheduled and not given out yet
+        self._places: str | None = None  # after the last run whose outputs were returned
+        self._scheduled = 0  # runs that were scheduled and not returned yet
         self._ahead: ReadAhead[Any] | None = None
-        self._out: Any = None  # the outputs of a run until they are handed over
+        self._out: Any = None  # the outputs of a run until they are returned
         self._ended = False
         self._use: PipelineAPIType | None = None
         self._checks_use = True

@@ -256,7 +256,7 @@ class TorchIterator:
             source.reset()
 
     def _look_ahead(self) -> None:
-        """Finds out whether the epoch is over if only the next batch would tell."""
+        """Finds out whether the epoch is over in cases where only the next batch tells."""
         if self._first is not None:
             return
         try:
