@@ -1,5 +1,5 @@
 """`leading_zeros` and `ones`, for kernels: the number of zero bits before the first 1 of a number, and the number of bits that
-are 1. Each is one instruction, which numba does not offer; decoding FLAC, Vorbis and progressive JPEGs needs one for each number."""
+are 1. Each is one instruction, which numba does not offer; decoding FLAC, Vorbis and progressive JPEGs needs one a number."""
 
 from __future__ import annotations
 

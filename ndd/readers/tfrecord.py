@@ -197,7 +197,7 @@ def _check_count(path: str, count: int, packed_size: int) -> None:
 
 
 def are_compressed(paths: Sequence[str]) -> list[bool]:
-    """Which files are compressed as a whole by gzip or zlib. A file that cannot be read counts as uncompressed."""
+    """Which files are completely compressed by gzip or zlib. A file that cannot be read counts as uncompressed."""
     compressed: list[bool] = []
     for start in range(0, len(paths), _OPEN_AT_ONCE):
         part = paths[start : start + _OPEN_AT_ONCE]

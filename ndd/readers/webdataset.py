@@ -190,7 +190,7 @@ class _Samples(ContainerStore):
         """Several samples of one archive, each component with the header before it."""
         sizes = self.sizes[numbers].ravel()
         present = np.flatnonzero(sizes >= 0)
-        # In the order of the archive, which may differ from that of the outputs.
+        # In the order of the archive, which may differ from the order of the outputs.
         present = present[np.argsort(self.offsets[numbers].ravel()[present], kind="stable")]
         data, starts = np.empty(0, np.uint8), np.zeros(len(sizes), np.int64)
         wrong: dict[int, Exception] = {}

@@ -2,7 +2,7 @@
 
 An index is a dict of NumPy arrays (offsets, sizes, names as bytes). A cached index belongs to one state of one container: its
 path or URL, size and modification time (or ETag), the kind of index and the version of its format. Files are written under
-another name and then renamed, so a reader sees a whole file or none.
+another name and then renamed, so that a reader sees a complete file or none.
 
 A cached file is used only if this user or root wrote it, its digest is right (nothing in it is unpickled), and it can be
 the index of this container: each kind checks its arrays against the container's size and, if the container has one, its

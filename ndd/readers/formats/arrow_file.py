@@ -1,4 +1,4 @@
-"""The record batches of an Arrow file or stream: where they lie, and their rows."""
+"""The record batches of an Arrow file or stream: their places and rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Large values of a column chunk of Parquet, where they lie in its pages: pyarrow copies each of them.
+"""Large values of a column chunk of Parquet, as views of its pages, because pyarrow copies each of them.
 
 Whatever is unusual here is left to pyarrow: nulls, values that several rows share, other encodings, small values, damage.
 """

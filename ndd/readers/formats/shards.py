@@ -59,7 +59,7 @@ def read_indexes(reader: str, kind: str, path: Any, take: Callable[[str, Any], N
 
 
 def shard_store(shards: Sequence[Shard], layout: Layout, unpack: Unpack | None = None) -> RecordStore:
-    """The samples of all shards. Those of shards that are compressed, or that `unpack` opens, are read shard by shard."""
+    """The samples of all shards. Shards that are compressed, or that `unpack` opens, are read one at a time."""
     if unpack is not None or any(shard.codec for shard in shards):
         return _WholeShards(shards, layout, unpack or _plain)
     return _Shards(shards, layout)
@@ -139,7 +139,7 @@ class _Shards(BatchedStore):
         return _with_faults(records, good, faults, len(order)).picked(np.argsort(order))
 
     def _filled(self, shards: list[int]) -> list[_Head]:
-        """The heads of some shards. Those that are not known are requested together."""
+        """The heads of some shards. Unknown ones are requested together."""
         heads = [self._heads(shard) for shard in shards]
         if any(head.offsets is None for head in heads):
             with self._asking():  # the other threads mostly want the same
@@ -164,7 +164,7 @@ class _Shards(BatchedStore):
         start(threading.Thread(target=ask, name="ndd-heads", daemon=True))
 
     def _asked(self, shards: list[int], heads: list[_Head]) -> list[_Head]:
-        """`heads`, filled. In a store those of some shards that follow are requested as well."""
+        """`heads`, filled. In a store, the heads of some shards after them are requested as well."""
         heads = list(heads)
         missing = [k for k, head in enumerate(heads) if head.offsets is None]
         if missing and self._remote:
@@ -195,7 +195,7 @@ class _Shards(BatchedStore):
 
 
 class _Head:
-    """The offsets of a shard, or the error of reading them, and what its store says about it."""
+    """The offsets of a shard, or the error of reading them, and its entry in the store."""
 
     __slots__ = ("offsets", "status")
 

@@ -50,7 +50,8 @@ class ContainerStore(BatchedStore):
     def parse(self, number: int, data: np.ndarray) -> Record:
         """The outputs of record `number`, whose bytes are `data` (u8 `[size]`; other records may share its memory).
 
-        For a bad record, raise ValueError with what was expected and what came; the base class adds reader, container and record.
+        For a bad record, raise a ValueError that tells the expected and the actual value; the base class adds reader, container
+        and record.
 
         Args:
             number: of the record.
