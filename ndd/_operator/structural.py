@@ -4,7 +4,7 @@ These change what a handle is (Batch -> Tensor) or only how memory is seen, so t
 like any operator.
 """
 
-# What is private to users, such as `Handle._value`, is this package's own.
+# This package may use attributes that are private to users, such as `Handle._value`.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -158,11 +158,19 @@ def _on_device(work: Callable[[Any], list[Store]], *values: Any) -> Callable[[An
     return placed
 
 
+def gpu_of_address(address: int) -> int:
+    """The number of the GPU whose memory is there."""
+    from ndd._cuda.cupy_module import cupy
+
+    return int(cupy().cuda.runtime.pointerGetAttributes(address).device)
+
+
 def _few(shapes: list[tuple[int, ...]]) -> str:
     distinct = sorted(set(shapes))
     return ", ".join(map(str, distinct[:4])) + (", ..." if len(distinct) > 4 else "")
 
 
 bind_operations(
-    subscript=subscript, choose_samples=choose_samples, choose_sample=choose_sample, stack_batch=stack_batch
-)
+    subscript=subscript, choose_samples=choose_samples, choose_sample=choose_sample, stack_batch=stack_batch,
+    gpu_of_address=gpu_of_address,
+)  # fmt: skip

@@ -13,6 +13,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -23,12 +25,29 @@ try:
 except ModuleNotFoundError as error:
     raise ModuleNotFoundError(f"ndd.pytorch.nodes needs torchdata: pip install torchdata ({error})") from error
 
-from ndd._tensor import Batch, Tensor
+from ndd._tensor import Batch, Device, Tensor
+from ndd._tensor.device import current_gpu
 
 __all__ = ["DictMapper", "Reader", "ToTorch"]
 
 _READER = "reader"
 _SOURCE = "source"
+
+
+class _CurrentGpu:
+    """The GPU that "gpu" means in the thread that made a node, for the threads of `Prefetcher` and the like: torch's current
+    device is GPU 0 in each of them."""
+
+    def __init__(self) -> None:
+        self._thread = threading.get_ident()
+        self._number = current_gpu()
+
+    def scope(self) -> contextlib.AbstractContextManager[Any]:
+        """That GPU is current within it."""
+        if self._thread == threading.get_ident():
+            self._number = current_gpu()
+            return contextlib.nullcontext()
+        return contextlib.nullcontext() if self._number is None else Device("gpu", self._number)
 
 
 class Reader(BaseNode[dict[str, Any]]):
@@ -55,6 +74,7 @@ class Reader(BaseNode[dict[str, Any]]):
         **kwargs: Any,
     ):
         super().__init__()
+        self._gpu = _CurrentGpu()
         if not isinstance(reader_type, type) and hasattr(reader_type, "next_epoch"):
             raise TypeError(
                 f"nodes.Reader: reader_type: expected a class such as ndd.readers.File, got a reader, a "
@@ -84,7 +104,8 @@ class Reader(BaseNode[dict[str, Any]]):
         """
         if self._epoch is None:
             raise RuntimeError("nodes.Reader: next() before reset(): a node is reset when iteration begins")
-        values = next(self._epoch)
+        with self._gpu.scope():
+            values = next(self._epoch)
         if self._names is None:
             return values
         outputs = values.values() if isinstance(values, dict) else values
@@ -95,7 +116,8 @@ class Reader(BaseNode[dict[str, Any]]):
         super().reset(initial_state)
         if initial_state is not None:
             self._reader.load_state_dict(initial_state[_READER])
-        self._epoch = iter(self._reader.next_epoch(self._batch_size))
+        with self._gpu.scope():
+            self._epoch = iter(self._reader.next_epoch(self._batch_size))
 
     def get_state(self) -> dict[str, Any]:
         """The reader's place."""
@@ -117,6 +139,7 @@ class DictMapper(BaseNode[dict[str, Any]]):
 
     def __init__(self, source: BaseNode[dict[str, Any]], map_fn: Callable[[Any], Any], key: str = "data"):
         super().__init__()
+        self._gpu = _CurrentGpu()
         self._source = source
         self._map_fn = map_fn
         self._key = key
@@ -129,13 +152,15 @@ class DictMapper(BaseNode[dict[str, Any]]):
         values = dict(self._source.next())
         if self._key not in values:
             raise KeyError(f"nodes.DictMapper: key: expected one of {sorted(values)}, got {self._key!r}")
-        values[self._key] = self._map_fn(values[self._key])
+        with self._gpu.scope():
+            values[self._key] = self._map_fn(values[self._key])
         return values
 
     def reset(self, initial_state: dict[str, Any] | None = None) -> None:
         """Reset the node before."""
         super().reset(initial_state)
-        self._source.reset(initial_state[_SOURCE] if initial_state else None)
+        with self._gpu.scope():  # notes which it is now
+            self._source.reset(initial_state[_SOURCE] if initial_state else None)
 
     def get_state(self) -> dict[str, Any]:
         """The state of the node before."""
@@ -149,16 +174,19 @@ class ToTorch(BaseNode[tuple[torch.Tensor, ...]]):
 
     Args:
         source: the node before. The samples of a Batch must have one shape.
-        output_stream: the `torch.cuda.Stream` that will use the tensors; default the one that is current when the node
-            is made. No effect without a GPU.
+        output_stream: the `torch.cuda.Stream` that will use the tensors; default the one of their GPU that is current when the
+            node is made. No effect without a GPU.
     """
 
     def __init__(self, source: BaseNode[dict[str, Any]], output_stream: torch.cuda.Stream | None = None):
         super().__init__()
         self._source = source
-        if output_stream is None and torch.cuda.is_available():
-            output_stream = torch.cuda.current_stream()
-        self._stream = output_stream
+        count = torch.cuda.device_count() if torch.cuda.is_available() else 0
+        self._streams = [
+            torch.cuda.current_stream(number) for number in range(count)
+        ]  # a stream of GPU 0 would make it current
+        if output_stream is not None:
+            self._streams = [output_stream] * count
 
     def next(self) -> tuple[torch.Tensor, ...]:
         """The next dict's values as tensors.
@@ -171,7 +199,9 @@ class ToTorch(BaseNode[tuple[torch.Tensor, ...]]):
             places = {name: str(v.device) for name, v in values.items()}
             raise ValueError(f"nodes.ToTorch: expected all entries on one GPU, got {places}")
         target = next(iter(gpus.values()), None)
-        with torch.cuda.stream(self._stream):  # does nothing for None
+        number = None if target is None else target.device_id
+        stream = self._streams[number] if number is not None and self._streams else None
+        with torch.cuda.stream(stream):  # does nothing for None
             return tuple([(v if target is None else v.to_device(target)).torch() for v in values.values()])
 
     def reset(self, initial_state: dict[str, Any] | None = None) -> None:

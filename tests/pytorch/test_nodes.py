@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
+
 import numpy as np
 import pytest
+import torch
 import warm_interpreter
 
 import ndd
@@ -87,3 +91,37 @@ def test_all_on_one_gpu(files, emulated_gpu):
     reader = nodes.Reader(ndd.readers.File, batch_size=5, files=files)
     data, labels = next(iter(nodes.ToTorch(nodes.DictMapper(reader, lambda data: data.gpu()))))
     assert data.device == labels.device
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_threads_use_the_gpu_of_the_thread_that_made_the_nodes(files, emulated_gpu, number):
+    """A thread's current GPU is the first one, whatever torch.cuda.set_device has said elsewhere."""
+    seen = []
+
+    def mapped(data):
+        seen.append((threading.get_ident(), ndd.Device.current().device_id))
+        return ndd.cast(data, dtype=ndd.int32, device="cpu")
+
+    with ndd.Device("gpu", number):
+        reader = nodes.Reader(ndd.readers.File, batch_size=5, files=files)
+        loader = tn.Loader(tn.Prefetcher(nodes.ToTorch(nodes.DictMapper(reader, mapped)), prefetch_factor=2))
+        assert len(list(loader)) == 2
+    assert {gpu for _, gpu in seen} == {number}
+    assert threading.get_ident() not in {thread for thread, _ in seen}
+
+
+def test_the_stream_of_the_gpu_that_has_the_tensors(files, emulated_gpu, monkeypatch):
+    entered = []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda number: f"stream of {number}")
+    mapper = nodes.DictMapper(nodes.Reader(ndd.readers.File, batch_size=1, files=files), lambda data: data)
+    node, chosen = nodes.ToTorch(mapper), nodes.ToTorch(mapper, "mine")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "stream", lambda stream: entered.append(stream) or contextlib.nullcontext())
+    node.reset()
+    for place in ("cpu", "gpu:1", "gpu:0"):
+        mapper._map_fn = lambda data, place=place: data.to_device(place)
+        for each in (node, chosen):
+            each.next()
+    assert entered == [None, None, "stream of 1", "mine", "stream of 0", "mine"]

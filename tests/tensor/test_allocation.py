@@ -38,7 +38,7 @@ def test_numbers_of_numpy_are_extents_too():
 
 
 def test_a_torch_without_them_is_asked_as_usual(monkeypatch):
-    monkeypatch.setattr(allocation, "_places", {_CPU: (None, None)})
+    monkeypatch.setattr(allocation, "_places", {_CPU: (None, None, int)})
     assert allocation.empty((2, 3), torch.uint8, _CPU).shape == (2, 3)
 
 
@@ -46,15 +46,15 @@ def test_what_they_refuse_is_torchs_to_say(monkeypatch):
     with pytest.raises(RuntimeError, match=r"not enough memory|can't allocate|Storage size"):
         allocation.empty((1 << 60,), torch.uint8, _CPU)
 
-    class Elsewhere:
-        """Memory of another GPU than the one that is wanted."""
 
-        def get_device(self):
-            return 1
-
-    wanted = torch.device("meta", 0)
-    monkeypatch.setattr(allocation, "_places", {wanted: (lambda *_: Elsewhere(), 0)})
+def test_they_are_not_called_while_another_gpu_is_current(monkeypatch):
+    """They would make a context there, of 300 to 500 MB."""
+    wanted, current, made = torch.device("meta", 1), [0], []
+    monkeypatch.setattr(allocation, "_places", {wanted: (lambda *_: made.append(1) or "made", 1, lambda: current[0])})
     assert allocation.empty((2,), torch.uint8, wanted).device.type == "meta"
+    assert not made
+    current[0] = 1
+    assert allocation.empty((2,), torch.uint8, wanted) == "made"
 
 
 def test_the_interpreter_is_not_let_go_of():

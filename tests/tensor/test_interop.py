@@ -11,6 +11,7 @@ import torch
 from compare import check_same
 
 import ndd
+from ndd._tensor import operations
 
 ALL = [d for d in vars(ndd).values() if isinstance(d, ndd.DType)]
 
@@ -165,6 +166,40 @@ def test_the_cuda_interface_is_for_gpu_values(emulated_gpu):
     with pytest.raises(TypeError, match=r"\.cpu\(\)"):
         np.asarray(ndd.tensor([1]).gpu())
     assert ndd.tensor([1]).gpu().__dlpack_device__() == (2, 0)
+
+
+@pytest.mark.parametrize(("gpus", "address", "where"), [(2, 64, "cuda:1"), (2, 0, "cuda"), (1, 64, "cuda")])
+@pytest.mark.parametrize("packs", [False, True])
+def test_memory_of_another_gpu_stays_there(monkeypatch, gpus, address, where, packs):
+    """The CUDA array interface does not say where it is; torch would copy it to the current GPU."""
+
+    class Foreign:
+        def __init__(self):
+            self.__cuda_array_interface__ = {"data": (address, False), "shape": (2,), "typestr": "|u1", "version": 3}
+
+        if packs:
+
+            def __dlpack_device__(self):
+                return 2, 1
+
+            def __dlpack__(self, **_):
+                raise NotImplementedError
+
+    def refused(data):
+        raise BufferError("not today")
+
+    places, as_tensor = [], torch.as_tensor
+
+    def placed(data, device=None):
+        places.append(device)
+        return as_tensor([1, 2], dtype=torch.uint8)
+
+    monkeypatch.setattr(torch, "as_tensor", placed)
+    monkeypatch.setattr(torch, "from_dlpack", refused)
+    monkeypatch.setattr(importlib.import_module("ndd._tensor.device"), "_gpu_count", gpus)
+    monkeypatch.setitem(operations._operations, "gpu_of_address", lambda address: 1)
+    assert ndd.as_tensor(Foreign()).numpy().tolist() == [1, 2]
+    assert places == [where]
 
 
 def test_dlpack_of_a_pending_value_waits():
