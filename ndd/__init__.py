@@ -139,7 +139,7 @@ from ndd.picture import picture
 from ndd.show import show
 from ndd.targets import Targets
 
-if _TYPE_CHECKING:  # `names.py` imports these when they are asked for
+if _TYPE_CHECKING:  # `names.py` imports these when they are used
     from ndd import (
         auto_aug,
         backend as backend,

@@ -27,7 +27,7 @@ def main(arguments: list[str] | None = None) -> int:
     wanted = sys.argv[1:] if arguments is None else arguments
     for name, (module, text) in _COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text)
-        if name in wanted[:1]:  # a command's own module is imported only when it is asked for
+        if name in wanted[:1]:  # a command's own module is imported only for that command
             import_module(module).add_arguments(command)
     if not wanted:
         parser.print_help()

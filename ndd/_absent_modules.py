@@ -1,4 +1,4 @@
-"""Modules of DALI that ndd does not have: an import says what to do instead."""
+"""Modules of DALI that ndd does not have: the error of an import tells what to do instead."""
 
 from __future__ import annotations
 

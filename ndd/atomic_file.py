@@ -16,7 +16,7 @@ SUFFIX = ".tmp"  # of a file under way; one that stays is of a process that died
 
 @contextlib.contextmanager
 def naming(path: str | os.PathLike[str]) -> Iterator[None]:
-    """What the system says of a write names the file, as a full disk does not; and that file, not the one under way."""
+    """Makes errors of a write name the final file, not the temporary one or none (as the error of a full disk)."""
     try:
         yield
     except OSError as error:
@@ -29,11 +29,11 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def atomic_file(path: str | os.PathLike[str], *, private: bool = False, durable: bool = False) -> Iterator[BinaryIO]:
-    """A file to write bytes to, which takes its place at `path` when the block ends. Who reads sees what was there before
-    or all of the new, also when several processes write at once; after an exception it is what was there before.
+    """A file to write bytes to, which is moved to `path` when the block ends. Readers of `path` see the old content or all of
+    the new, also when several processes write at once; after an exception they see the old content.
 
     Args:
-        path: where the file will be. What is there is replaced, but for a device or a pipe, which is written to.
+        path: where the file will be. An existing file is replaced; a device or a pipe is written to.
         private: only this user may read it; else who the process's umask lets.
         durable: it lasts through a loss of power.
 

@@ -14,26 +14,26 @@ def ReleaseUnusedMemory() -> None:
 
 
 def PreallocateDeviceMemory(bytes: int, device_id: int = 0) -> None:
-    """Makes torch's allocator take that many bytes of a GPU now, for what comes.
+    """Makes torch's allocator reserve that many bytes of a GPU now, for later use.
 
     Args:
-        bytes: how many.
+        bytes: the number of bytes.
         device_id: the number of the GPU.
     """
     torch.empty(bytes, dtype=torch.uint8, device=f"cuda:{device_id}")
 
 
 def PreallocatePinnedMemory(bytes: int) -> None:
-    """Makes torch's allocator take that many bytes of pinned memory now, for what comes.
+    """Makes torch's allocator reserve that many bytes of pinned memory now, for later use.
 
     Args:
-        bytes: how many.
+        bytes: the number of bytes.
     """
     torch.empty(bytes, dtype=torch.uint8, pin_memory=True)
 
 
 def GetCUDADeviceCount() -> int:
-    """How many GPUs there are."""
+    """The number of GPUs."""
     return torch.cuda.device_count()
 
 

@@ -21,7 +21,7 @@ from ndd.atomic_file import naming
 __all__ = ["Checkpoint", "current"]
 
 _VERSION = 2
-_UNNAMED = "__op_"  # the key of what was registered without a name: this and its number
+_UNNAMED = "__op_"  # the key of an object without a name: this and its number
 
 
 class Checkpoint:
@@ -81,7 +81,7 @@ class Checkpoint:
         return tuple(self._ops)
 
     def __len__(self) -> int:
-        """How many objects are registered."""
+        """The number of registered objects."""
         return len(self._ops)
 
     def __contains__(self, name: object) -> bool:
@@ -190,7 +190,7 @@ class Checkpoint:
 
         Args:
             name: the key.
-            value: what the object's `set_state` accepts.
+            value: a value that the object's `set_state` accepts.
             op_type: the class, or its name, that the state belongs to; checked before the state is applied.
 
         Raises KeyError for an unknown name, TypeError for an `op_type` that is neither a class nor a string.
@@ -216,7 +216,7 @@ class Checkpoint:
     def restore(self) -> None:
         """Give all objects the states that wait for them; nothing if there are no states.
 
-        Raises RuntimeError if states are missing, TypeError if a state is that of another kind of object.
+        Raises RuntimeError if states are missing, TypeError if a state is of another kind of object.
         """
         if not self._states:
             return
@@ -240,9 +240,9 @@ class Checkpoint:
         return json.dumps({"version": _VERSION, "states": states})
 
     def deserialize(self, data: str) -> None:
-        """Replace the states by those of a JSON text; `register` and `restore` give them to the objects.
+        """Replace the states by the states in a JSON text; `register` and `restore` pass them to the objects.
 
-        ValueError, and nothing changes, if the text is not that of a checkpoint of this version.
+        Raises ValueError, without any change, if the text is not a checkpoint of this version.
 
         Args:
             data: what `serialize` gave.

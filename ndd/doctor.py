@@ -1,4 +1,4 @@
-"""The `doctor` command: what is installed, whether it works here, and how to install what is missing."""
+"""The `doctor` command: tells what is installed, whether it works here, and how to install missing parts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run(args: argparse.Namespace) -> int:
         print(f"  {marks[f.state]}  {f.name:<{width}}  {f.text}")
     broken = [f.name for f in report if f.state == "broken"]
     print(f"Does not work: {', '.join(broken)}." if broken else "Everything that is needed here works.")
-    # What is broken comes first. Shells take what follows # for a comment.
+    # Broken parts come first. Shells take text after # for a comment.
     commands = dict.fromkeys(f.advice for f in sorted(report, key=lambda f: f.state != "broken") if f.advice)
     if commands:
         print("\nWhat to do:\n")
@@ -302,7 +302,7 @@ def _loop(device: str) -> Finding:
 
 
 def _kernels() -> Finding:
-    """The compiled kernels that come with the package. The loop, tried before, has asked for some of those for this processor."""
+    """The compiled kernels that come with the package. The loop, tried before, has used some of those for this processor."""
     archives = import_module("ndd._execution.kernel_archives")
     at_first_use = "compiled at their first use, or ahead of time by `python -m ndd compile`"
     if archives.refused():

@@ -39,13 +39,13 @@ class ExternalSource:
             without parameters. An item is a Tensor, a Batch, an output of a pipeline (that is a Batch), or what
             `ndd.tensor` takes (a list of arrays is one tensor, as in DALI: `ndd.batch` makes a batch of it). With
             `num_outputs` above 1 it is a tuple or list of these.
-        num_outputs: how many values an item has.
+        num_outputs: the number of values of an item.
         cycle: what happens at the end of an iterable. None, False or "no": StopIteration, now and at all further calls.
             True or "quiet": it begins again. "raise": StopIteration once, and the next call begins again.
         device: the device of the outputs.
         layout: a letter for each axis; or a sequence, one for each output.
         dtype: the element type to convert to; or a sequence, one for each output.
-        prefetch: the number of items that a thread takes from the source before they are asked for. 0: each item is taken at
+        prefetch: the number of items that a thread takes from the source before they are requested. 0: each item is taken at
             its call. Errors of the source are raised in order, at the call that asks for the item; after an error (or the
             end) the source is read again when the next item is asked for. (Not in DALI.)
         processes: the number of new processes (spawn) that take the items, each with `prefetch` (at least 2) items ahead.

@@ -32,7 +32,7 @@ def install_command(extra: str) -> str:
     """The command that installs the libraries of an extra ("cpu", "cuda12", "cuda13", "oracle").
 
     In a checkout it names the extra, elsewhere the libraries themselves, since a wheel may have come from anywhere. Every
-    shell understands the double quotes, including that of Windows.
+    shell understands the double quotes, including Windows's.
     """
     if _project() is not None:
         return f'pip install -e "{_CHECKOUT}[{extra}]"'

@@ -1,4 +1,4 @@
-"""Names of `ndd` that are looked up when they are asked for, and what it says of those that it does not have.
+"""Names of `ndd` that are looked up on first use, and the errors for names that it does not have.
 
 Pipeline mode is written with what `ndd` exports, as a user's program is: so it is imported after `ndd`, when one of its names
 is asked for, and only programs that use it wait for that.
@@ -30,7 +30,7 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> Any:
-    """`ndd.__version__`, looked up when it is asked for: the installed metadata take 10 ms to find. Pipeline mode."""
+    """`ndd.__version__`, looked up on use: the installed metadata take 10 ms to find. Pipeline mode."""
     if name == "__version__":
         return version()
     if name in _MODULES:

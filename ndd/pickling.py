@@ -11,8 +11,8 @@ _Function = TypeVar("_Function", bound=Callable[..., object])
 
 
 def pickle_by_value(fun: _Function) -> _Function:
-    """The function as it is. In DALI it marks what is sent to the processes of a parallel `external_source` with its code;
-    here sources run in the process of the pipeline. TypeError for what is not a function.
+    """Returns the function unchanged. In DALI it marks functions that are sent with their code to the processes of a parallel
+    `external_source`; here sources run in the process of the pipeline. TypeError for anything but a function.
 
     >>> import ndd.pickling
     >>> @ndd.pickling.pickle_by_value

@@ -29,7 +29,7 @@ class Picture:
         self._tiles = tiles
 
     def beside(self, after: Picture) -> Picture:
-        """A sheet with each tile of this picture above that of another: before and after."""
+        """A sheet with each tile of this picture above the same tile of another: before and after."""
         if len(self._tiles) != len(after._tiles):
             raise ValueError(
                 f"beside: expected pictures of equally many images, got {len(self._tiles)} and {len(after._tiles)}"
@@ -204,7 +204,7 @@ def _drawn(
 
 
 def _point_colors(points: np.ndarray, labels: np.ndarray | None, numbers: list[int]) -> list[tuple[int, int, int]]:
-    """By their labels, or those of their boxes; yellow where there are neither."""
+    """By their labels, or the labels of their boxes; yellow without either."""
     if labels is not None:
         return [_color(label) for label in labels.reshape(-1).tolist()]
     if points.ndim == 3:

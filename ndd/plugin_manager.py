@@ -1,4 +1,4 @@
-"""DALI's `plugin_manager`, for code that imports it: what it loads are operators in C++ for DALI, which ndd cannot run."""
+"""DALI's `plugin_manager`, for code that imports it: it loads operators in C++ for DALI, which ndd cannot run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ReadAhead`: results that threads prepare before they are asked for. Readers, pipelines and external sources use it."""
+"""`ReadAhead`: results that threads prepare before they are requested. Readers, pipelines and external sources use it."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class Pending(Generic[T]):
 
     Attributes:
         value: the result.
-        error: what is raised in its place.
-        left: how many parts of it threads still work on.
+        error: the error that is raised in its place.
+        left: the number of parts that threads still work on.
     """
 
     __slots__ = ("error", "left", "value")
@@ -41,17 +41,17 @@ class ReadAhead(Generic[T]):
     """Calls a function on a thread, and gives its results in order.
 
     * An error of the function is raised in the place of its result. After it (StopIteration included) the function is not
-      called again before the result that follows is asked for.
+      called again before the next result is requested.
     * Ctrl-C at any step of `next` loses nothing and doubles nothing: the next call gives what the interrupted one would have
       given.
-    * The thread ends after the call it works on when `stop` is called, when the owner dies, and when the program ends.
+    * The thread ends after the call it works on when `stop` is called, when the owner is freed, and when the program ends.
     * A forked child goes on with a thread of its own; a call that was under way in the parent is made again.
 
     Only one thread at a time may ask for results.
 
     Args:
         work: the function. It must not hold the owner.
-        depth: how many results are kept ready before they are asked for.
+        depth: the number of results that are prepared before they are requested.
         name: what the errors and the names of threads call the user of this object: "reader", "pipeline", "source".
         owner: the object whose death ends the thread. Default: nothing does but `stop` and the end of the program.
         exit_seconds: how long the program's end waits for the call that is under way.
@@ -74,7 +74,7 @@ class ReadAhead(Generic[T]):
         self._thread_count = 1
         self._coming: deque[Pending[T]] = deque()
         self._taken: Pending[T] | None = None  # on its way to the caller
-        self._paused = True  # until somebody asks
+        self._paused = True  # until the first request
         self._finalizer: weakref.finalize[..., Any] | None = None
         self._new_process()
         if owner is not None:
@@ -82,7 +82,7 @@ class ReadAhead(Generic[T]):
             self._finalizer.atexit = False  # `_running` ends all of them, and waits
 
     def _new_process(self) -> None:
-        """Sets up what belongs to a process. In a forked child the threads are gone, and locks may be held forever."""
+        """Sets up the state of a process. In a forked child the threads are gone, and locks may be held forever."""
         self._lock = threading.RLock()  # a finaliser, which the collector may run on any of the threads, calls `stop`
         self._task = threading.Condition(self._lock)  # for the threads: there is something to do
         self._ready = SignalSafeCondition(self._lock)  # for who asks: a result is ready
@@ -113,14 +113,14 @@ class ReadAhead(Generic[T]):
             del taken  # a frame that holds an exception that holds the frame
 
     def begin(self) -> None:
-        """Prepares results before the first one is asked for."""
+        """Prepares results before the first one is requested."""
         with self._lock:
             self._paused = False
             self._start_threads()
             self._task.notify()
 
     def stop(self) -> None:
-        """Ends the threads; each finishes what it works on. Does not wait for them."""
+        """Ends the threads; each finishes its current work. Does not wait for them."""
         if os.getpid() != self._process:  # a forked child has no threads here
             return
         with self._lock:
@@ -164,7 +164,7 @@ class ReadAhead(Generic[T]):
         self._ready.wait()
 
     def _start_threads(self) -> None:
-        while len(self._threads) < self._thread_count:
+        while len(self._threads) < self._thread_count and not self._stopped:  # at the end some Pythons start none
             self._add_thread()
 
     def _add_thread(self) -> None:
@@ -221,7 +221,7 @@ class ReadAhead(Generic[T]):
         pending: Pending[T] = Pending()
         try:
             pending.value = self._work()
-        except BaseException as error:  # also SystemExit: this thread has to live on
+        except BaseException as error:  # also SystemExit: this thread must continue
             pending.error = error
         self._prepared(pending)
         del pending  # the exception holds this frame

@@ -37,7 +37,7 @@ def show(
     ratio: bool = True,
     tile: int = 192,
 ) -> Picture:
-    """Shows the first images of a batch as a contact sheet, with what is known of them.
+    """Shows the first images of a batch as a contact sheet, with their labels, boxes and masks.
 
     In a notebook the sheet appears at once, also in the middle of a cell. Elsewhere `save(path)` of the result makes a file.
 
@@ -48,7 +48,7 @@ def show(
         names: of the labels: a list, from 0 on, or a dict.
         boxes: (N, 4) for each image.
         masks: labels of pixels for each image; 0 stays clear.
-        max: how many images are shown, 1 to 64.
+        max: the number of images that are shown, 1 to 64.
         ltrb: boxes are left, top, right, bottom; False: x, y, width, height.
         ratio: boxes are fractions of the image's width and height; False: pixels.
         tile: the longer side of each image, in pixels.

@@ -1,4 +1,4 @@
-"""What a TFRecord's `tf.train.Example` holds, told to `readers.TFRecord`: the names of DALI's `nvidia.dali.tfrecord`.
+"""Descriptions of the features in a TFRecord for `readers.TFRecord`: the names of DALI's `nvidia.dali.tfrecord`.
 
 >>> from ndd import tfrecord as tfrec
 >>> tfrec.FixedLenFeature((), tfrec.string, "")
@@ -38,7 +38,7 @@ class Feature:
     Attributes:
         shape: of a sample; with `variable`, of one of its items.
         type: of its values.
-        default: what stands where a record has no value.
+        default: the value for records that have none.
         variable: whether the number of items differs from record to record.
     """
 
@@ -53,7 +53,7 @@ class Feature:
 
 
 def FixedLenFeature(shape: Sequence[int], dtype: int, default_value: int | float | str, /) -> Feature:
-    """A feature with as many values in every record: `shape` says how many and how they lie.
+    """A feature with the same number of values in every record, arranged by `shape`.
 
     Args:
         shape: of a sample; `()` for a single value, and for a string, which comes as u8 `[bytes]`.

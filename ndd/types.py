@@ -232,7 +232,7 @@ class Constant:
 
     A NumPy array of integers outside 32 bits without a `dtype` raises OverflowError when the constant becomes a batch.
 
-    Raises TypeError for what is no number, list of numbers or array.
+    Raises TypeError for anything but a number, list of numbers or array.
 
     >>> import ndd
     >>> ndd.types.Constant([1, 2], dtype=ndd.types.FLOAT).dtype.name
@@ -297,9 +297,9 @@ class Constant:
         """The number, if its type is a `kind`; bools are integers."""
         single = self._single()
         if single is None or not isinstance(single[0], kind):
-            what = f"a constant of {single[1].name}" if single else "what is not one number"
+            source = f"a constant of {single[1].name}" if single else "a constant that is not one number"
             raise TypeError(
-                f"{target}(): cannot convert {what}; convert the constant first, as in `Constant(2).float32()`"
+                f"{target}(): cannot convert {source}; convert the constant first, as in `Constant(2).float32()`"
             )
         return single[0]
 
@@ -375,7 +375,7 @@ class TensorLayout(str):
 
 
 class SampleInfo:
-    """Which sample a per-sample source is asked for.
+    """The sample that a per-sample source should return.
 
     Args:
         idx_in_epoch: the number of the sample in its epoch, from 0.
@@ -392,7 +392,7 @@ class SampleInfo:
 
 
 class BatchInfo:
-    """Which batch a source with `batch_info=True` is asked for.
+    """The batch that a source with `batch_info=True` should return.
 
     Args:
         iteration: the number of the batch in its epoch, from 0.

@@ -4,7 +4,7 @@
 in the queue of the `EvalContext` in force (`context.py`), whose background thread sleeps until there is work. A thread that
 asks for a value runs the invocations queued before it itself. The samples of a batch are distributed by a `ThreadPool`
 (`threads.py`). `errors.py` puts the user's line into errors that show later. `memoize.py` caches objects that are made once,
-`fork.py` says what a forked child forgets. The package `_lookahead` works ahead for the coming batches of a reader.
+`fork.py` resets state in a forked child. The package `_lookahead` works ahead for the coming batches of a reader.
 
 `ndd.profile` sees all of it through `observation.py`.
 """

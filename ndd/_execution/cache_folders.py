@@ -1,9 +1,9 @@
 """The folders in which compiled kernels and indexes are cached between runs, and the rules for trusting their files.
 
-`NDD_CACHE_DIR` moves all of them. If it cannot be used, a warning names it and the reason, and other folders serve.
-Compiled code is run, and an index says which bytes are a record. So a file is read only if nobody but this user, root and
-the owner of this package (whose code runs here in any case) can have written it. A folder that others can write to is not
-used; a warning names it. Windows has no such permissions; there the user's own folder protects the files.
+`NDD_CACHE_DIR` moves all of them. If it cannot be used, a warning names it and the reason, and other folders are used. Compiled
+code is executed, and an index tells which bytes are a record. So a file is read only if nobody but this user, root and the
+owner of this package (whose code runs here in any case) can have written it. A folder that others can write to is not used; a
+warning names it. Windows has no such permissions; there the user's own folder protects the files.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def temporary_folder(name: str) -> Path:
 
 
 def read_own(path: str | os.PathLike[str]) -> bytes:
-    """The bytes of a file that nobody else can have written. Raises OSError if it is missing or somebody else can write to
+    """The bytes of a file that no other user can have written. Raises OSError if it is missing or somebody else can write to
     it."""
 
     def without_waiting(name: str, flags: int) -> int:  # if the file is a pipe, do not wait for its writer

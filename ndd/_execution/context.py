@@ -52,7 +52,9 @@ class InvocationQueue:
         self.asleep = False
         self.thread: threading.Thread | None = None
         self.closed = False
-        weakref.finalize(self, _wake, self.wake).atexit = False  # else an idle thread lives on for `_IDLE_SECONDS`
+        weakref.finalize(
+            self, _wake, self.wake
+        ).atexit = False  # otherwise an idle thread would run for `_IDLE_SECONDS` more
 
     def submit(self, invocation: Invocation) -> None:
         invocation.queued = True
@@ -143,7 +145,7 @@ _queues: WeakRegistry[InvocationQueue] = WeakRegistry()
 
 
 def _serve(reference: weakref.ref[InvocationQueue]) -> None:
-    """The background thread: runs what is queued, sleeps, ends when idle or when its context is gone.
+    """The background thread: runs queued invocations, sleeps, and ends when idle or when its context is freed.
 
     It waits a moment after it is woken. A loop that calls a few operators and then asks for the result runs them on its own
     thread; two threads would only take the interpreter from each other.
@@ -246,7 +248,7 @@ def _go_on() -> None:
 
 
 def _in_child() -> None:
-    """The parent's threads do not exist here: every queue starts anew, contexts stay usable."""
+    """The parent's threads do not exist here: every queue starts empty, contexts stay usable."""
     global _starting
     _starting = threading.RLock()
     for queue in _queues:
@@ -292,14 +294,14 @@ class EvalContext:
     """The resources that operators run with: a background thread, a thread pool, a device and a CUDA stream.
 
     Each thread has a default context; within `with EvalContext(...)` another one is in force. An operator uses the context
-    that is in force at its call. A context serves one thread at a time; a second one gets a RuntimeError.
+    that is in force at its call. A context can be used by one thread at a time; a second one gets a RuntimeError.
 
     Args:
         num_threads: size of a thread pool of its own.
         thread_pool: a pool to share instead; not together with `num_threads`.
         device_id: the GPU; default the current one, None where there is no GPU.
         cuda_stream: the stream to use (a `Stream`, a torch stream, a handle); default: the one that `set_current_stream` or
-            `set_default_stream` has set by now, else a stream of its own (DALI: that of the thread's default context).
+            `set_default_stream` has set by now, otherwise its own stream (in DALI the stream of the thread's default context).
 
     Raises TypeError for a `thread_pool` or `num_threads` of another type; ValueError for both of them, for a number of
     threads below 1, and for a stream of another GPU.
@@ -365,7 +367,7 @@ class EvalContext:
 
     @property
     def num_threads(self) -> int:
-        """How many threads its pool has."""
+        """The number of threads of its pool."""
         return self.thread_pool.num_threads
 
     @property
@@ -399,7 +401,7 @@ class EvalContext:
         return _checkpoints(self)
 
     def cached_results(self, invocation: Any) -> None:
-        """Always None: a result lives as long as its handles (as in DALI 2.4.0).
+        """Always None: a result exists as long as its handles (as in DALI 2.4.0).
 
         Args:
             invocation: an invocation; ignored.

@@ -1,7 +1,7 @@
 """`torch.compile` treats calls, values and readers of ndd as opaque: it neither traces into them nor compiles parts of them.
 
 Dynamo traces every Python function unless its file is on a list. The list is in a module that takes seconds to import, so
-our entry is added when somebody else imports that module. Our functions also carry a mark for Dynamo's interpreter hook:
+our entry is added when other code imports that module. Our functions also carry a mark for Dynamo's interpreter hook:
 it skips them and whatever they call (kernels being compiled, other libraries). Without Dynamo neither costs anything.
 """
 

@@ -1,4 +1,4 @@
-"""Hooks of `os.fork`: what a fork waits for, and what a forked child resets. Only this module registers such hooks.
+"""Hooks of `os.fork`: waiting before a fork, and resetting in a forked child. Only this module registers such hooks.
 
 A child has one thread. Whatever another thread of the parent held or had half done at the fork stays that way forever: a
 lock, a half-imported library, a half-compiled kernel. So before a fork

@@ -142,7 +142,7 @@ class Invocation:
         done.acquire(timeout=seconds)
 
     def result(self, index: int) -> Any:
-        """The store of output `index`; waits, and raises what the operator raised."""
+        """The store of output `index`; waits, and raises the operator's error."""
         if self.state < _DONE:
             self.context._finish(self)
         if self.state == _FAILED:

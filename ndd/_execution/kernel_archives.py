@@ -1,6 +1,6 @@
 """Kernels that come with the package: a wheel has a zip file for each level of CPUs and each generation of GPUs.
 
-`python -m ndd compile --archives ndd/_kernels` makes them. They lie in the package's folder `_kernels`, which nobody writes
+`python -m ndd compile --archives ndd/_kernels` makes them. They are in the package's folder `_kernels`, which nobody writes
 to, and are named after their target: `x86-64-v3.zip`, `sm_90.zip`, `compute_120.zip`. A file of the archive holds the code
 of a kernel, in the form of a cache file; its name says everything that the code depends on. `archive.json` has
 

@@ -72,7 +72,7 @@ def _place(name: str) -> int:
 
 @functools.cache
 def _opened(folder: Path) -> int | None:
-    """The file of the locks, open as long as the process lives: closing it would release them."""
+    """The file of the locks, open until the process ends: closing it would release them."""
     try:
         return os.open(folder / _FILE, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     except OSError:

@@ -1,6 +1,6 @@
 """`Memoized`: objects that are made once and cached, for the process, for a thread or for an owner such as a context."""
 
-# What is private to users, such as `Handle._value`, is this package's own.
+# This package may use attributes that are private to users, such as `Handle._value`.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ class Memoized(Generic[T]):
     Args:
         make: makes an object; called once for each key, by one thread at a time in a process (or thread, or owner).
         per: "process" shares the objects between all threads. "thread" gives each thread objects of its own, dropped when it
-            ends. "owner" keeps them as long as the first argument lives, which must allow weak references; the object must
+            ends. "owner" keeps them as long as the first argument exists, which must allow weak references; the object must
             not hold it.
-        limit: how many each of these keeps; beyond that the least recently used is dropped. None: no limit.
+        limit: the number that each of these keeps; beyond that the least recently used is dropped. None: no limit.
 
     A dropped object is closed, if it has `close()`. `with memoized.using(*key) as value:` keeps one open: an object in use
     is not closed. A forked child starts with nothing: objects of its parent, which may have threads or connections that do
@@ -83,7 +83,7 @@ class Memoized(Generic[T]):
             cache.trim(0)
 
     def __len__(self) -> int:
-        """How many objects are cached, for all threads and owners together."""
+        """The number of cached objects, for all threads and owners together."""
         return sum(len(cache.objects) for cache in self._caches)
 
     def _place(self, key: tuple[Any, ...]) -> tuple[_Cache, tuple[Any, ...]]:
@@ -113,10 +113,10 @@ class Memoized(Generic[T]):
         return cache
 
     def _forget(self) -> None:
-        """Starts anew in a forked child. Threads that do not exist here may hold locks, so none is taken."""
+        """Starts empty in a forked child. Threads that do not exist here may hold locks, so none is taken."""
         for cache in self._caches:
             for value in cache.objects.values():
-                ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))  # it lives until the process ends
+                ctypes.pythonapi.Py_IncRef(ctypes.py_object(value))  # it exists until the process ends
         self._start()
 
 
@@ -157,7 +157,7 @@ class _Cache:
             self.trim(limit)
 
     def trim(self, limit: int, spared: Any = None) -> None:
-        """Drops the least recently used objects that nobody holds, until `limit` are left."""
+        """Drops the least recently used objects without other references, until `limit` are left."""
         with self.lock:
             idle = [place for place in self.objects if place not in self.users and place != spared]
             gone = [self.objects.pop(place) for place in idle[: max(len(self.objects) - limit, 0)]]
@@ -168,7 +168,7 @@ class _Cache:
 
 
 class _ThreadEnd:
-    """Dies with the thread whose storage holds it, and drops the thread's objects."""
+    """Freed with the thread whose storage holds it; drops the thread's objects."""
 
     def __init__(self, cache: _Cache):
         self._cache = cache

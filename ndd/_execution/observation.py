@@ -54,7 +54,7 @@ active: Observer | None = None
 
 def _in_child() -> None:
     global active
-    active = None  # the parent cannot see what a forked child does
+    active = None  # the parent cannot see the work of a forked child
 
 
 around_fork(in_child=_in_child)

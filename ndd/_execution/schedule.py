@@ -27,7 +27,7 @@ def schedule(
     at_once: bool = False,
     operator_call: Any = None,
 ) -> Invocation:
-    """Runs `work(invocation)` when the mode in force says so: now, on the background thread, or when asked for.
+    """Runs `work(invocation)` as the mode in force requires: now, on the background thread, or when the result is requested.
 
     Args:
         inputs: the handles whose values the work needs; None is skipped.

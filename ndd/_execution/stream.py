@@ -20,7 +20,8 @@ class Stream:
     """A CUDA stream. `Stream()` makes one; `Stream(stream=s)` wraps a torch stream, an integer handle or anything
     with `__cuda_stream__`. A stream equals its handle and the torch stream that it wraps.
 
-    Raises RuntimeError where there is no usable GPU, TypeError for what is no stream, ValueError for a stream of another GPU.
+    Raises RuntimeError where there is no usable GPU, TypeError for anything but a stream, ValueError for a stream of another
+    GPU.
 
     Args:
         stream: a torch stream, an integer handle, or an object with `__cuda_stream__`; without it a new stream is made.
@@ -108,7 +109,7 @@ def stream(*, stream: Any = _UNSET, device_id: int | None = None) -> Any:
             new stream is made.
         device_id: the number of the GPU; default: torch's current one.
 
-    Raises RuntimeError without a GPU, TypeError for what is no stream, ValueError for a stream of another GPU.
+    Raises RuntimeError without a GPU, TypeError for anything but a stream, ValueError for a stream of another GPU.
 
     >>> import ndd
     >>> ndd.stream(stream=None) is None  # a new one, `ndd.stream()`, needs a GPU
@@ -137,7 +138,7 @@ def _number(device_id: int | None) -> int:
 
 
 def chosen_stream(device_id: int) -> Stream | None:
-    """The stream for a GPU that `set_current_stream` has set on this thread, else the one of `set_default_stream`."""
+    """The stream for a GPU that `set_current_stream` has set on this thread, otherwise the stream of `set_default_stream`."""
     return _local.streams.get(device_id) or _default.get(device_id)
 
 
@@ -157,9 +158,9 @@ def set_default_stream(cuda_stream: Any, /, device_id: int | None = None) -> Non
 
     Args:
         cuda_stream: what `stream` takes; None restores the streams of the contexts.
-        device_id: the number of the GPU; default: that of the stream.
+        device_id: the number of the GPU; default: the stream's GPU.
 
-    Raises RuntimeError without a GPU, TypeError for what is no stream, ValueError for a stream of another GPU.
+    Raises RuntimeError without a GPU, TypeError for anything but a stream, ValueError for a stream of another GPU.
     """
     if cuda_stream is None:
         _default.pop(_number(device_id), None)
@@ -174,7 +175,7 @@ def set_current_stream(cuda_stream: Any, /) -> None:
     Args:
         cuda_stream: what `stream` takes; None restores the default stream.
 
-    Raises TypeError for what is no stream, ValueError for a stream of another GPU.
+    Raises TypeError for anything but a stream, ValueError for a stream of another GPU.
     """
     if cuda_stream is None:
         _local.streams.clear()

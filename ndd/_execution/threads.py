@@ -1,4 +1,4 @@
-"""`ThreadPool`: the threads that work on the samples of a batch, and how many there are."""
+"""`ThreadPool`: the threads that work on the samples of a batch, and their number."""
 
 # Users' arguments are checked, whatever the annotations say.
 # pyright: reportUnnecessaryIsInstance=false, reportPrivateUsage=false
@@ -42,8 +42,8 @@ def _default_count() -> int:
 
 
 def get_num_threads() -> int:
-    """How many threads CPU operators use by default: the last `set_num_threads`, else the environment variable
-    `NDD_NUM_THREADS` or `DALI_NUM_THREADS`, else the number of CPUs this process may run on.
+    """The number of threads that CPU operators use by default: the last `set_num_threads`; otherwise the environment variable
+    `NDD_NUM_THREADS` or `DALI_NUM_THREADS`; otherwise the number of CPUs this process may run on.
 
     Raises ValueError if `NDD_NUM_THREADS` or `DALI_NUM_THREADS` is no positive number.
 
@@ -55,13 +55,13 @@ def get_num_threads() -> int:
 
 
 def set_num_threads(n: int | None) -> None:
-    """Sets how many threads CPU operators use; None restores the default. It takes effect at once in contexts without their
-    own pool.
+    """Sets the number of threads that CPU operators use; None restores the default. It takes effect at once in contexts without
+    their own pool.
 
     Raises TypeError unless `n` is an integer or None, ValueError if it is below 1 or above 100 per CPU.
 
     Args:
-        n: how many threads; None for the default.
+        n: the number of threads; None for the default.
 
     >>> import ndd
     >>> ndd.set_num_threads(2)
@@ -83,9 +83,9 @@ def set_num_threads(n: int | None) -> None:
     _chosen = n
 
 
-# How many threads run Python while another one compiles. With 16 of them the compiler got the interpreter so rarely that a
-# loop over JPEGs reached its full speed after 47 s on two cores; with 5 after 37 s, with 3 after 31 s, with 2 after 29 s.
-# One core is left to the compiler.
+# The number of threads that run Python while another one compiles. With 16 of them the compiler got the interpreter so rarely
+# that a loop over JPEGs reached its full speed after 47 s on two cores; with 5 after 37 s, with 3 after 31 s, with 2 after 29
+# s. One core is left to the compiler.
 _BESIDE_COMPILER = 3
 
 
@@ -94,13 +94,13 @@ def _beside_compiler() -> int:
 
 
 class ThreadPool:
-    """Threads that share the samples of a batch. One pool may serve several contexts.
+    """Threads that share the samples of a batch. Several contexts may share one pool.
 
     Args:
-        num_threads: how many work at once, including the thread that waits for them; default `get_num_threads()`.
+        num_threads: the number that work at once, including the thread that waits for them; default `get_num_threads()`.
         device_id: the GPU that DALI would bind the threads to. It has no effect here, but can be read.
 
-    Raises TypeError for what is no number, ValueError for a number below 1.
+    Raises TypeError for anything but a number, ValueError for a number below 1.
 
     >>> import ndd
     >>> squares = [0] * 4
@@ -129,7 +129,7 @@ class ThreadPool:
 
     @property
     def num_threads(self) -> int:
-        """How many threads work at once."""
+        """The number of threads that work at once."""
         return self._num_threads
 
     @property
@@ -154,7 +154,7 @@ class ThreadPool:
 
         Args:
             function: takes an index; it runs on several threads at once.
-            count: how many indices there are.
+            count: the number of indices.
         """
         errors: dict[int, BaseException] = {}
         helpers = min(self._num_threads, count, _beside_compiler() if in_background.is_set() else count) - 1

@@ -32,7 +32,7 @@ class WeakRegistry(Generic[T]):
         self._references: set[weakref.ref[T]] = set()
 
     def add(self, member: T) -> None:
-        """Holds an object until it dies."""
+        """Registers an object until it is freed."""
         self._references.add(weakref.ref(member, self._references.discard))
 
     def clear(self) -> None:
@@ -52,7 +52,7 @@ class EndedAtExit(WeakRegistry[T]):
 
     Args:
         end: tells an object to end its thread.
-        wait: waits up to a time until it has ended; default: nobody waits.
+        wait: waits up to a time until it has ended; default: does not wait.
 
     Attributes:
         over: whether the program is ending; threads that start now have to end at once.

@@ -1,10 +1,10 @@
-"""Lookahead: what a loop did with the last batches of a reader is done for the coming ones, before the loop asks.
+"""Lookahead: the work of a loop on the last batches of a reader is done for the next ones, before the loop asks.
 
     for jpegs, labels in reader.next_epoch(batch_size=64):
         images = ndd.decoders.image(jpegs, device="gpu")     # iteration 3 asks; the result of iteration 3 has been made
         images = ndd.resize(images, size=[224, 224])         # while iterations 1 and 2 ran
 
-Nothing is compiled or traced. The loop's calls are recorded as they come; the recording says what to expect; a call that is
+Nothing is compiled or traced. The loop's calls are recorded as they come; the recording tells what to expect; a call that is
 the expected one takes the result that was made ahead, any other call runs as in a program without lookahead.
 
     user's thread                                                     threads "ndd-lookahead"
@@ -29,8 +29,8 @@ the loop), and how far its random generator moved on. A `LoopRecording` keeps th
 
 When a loop is trusted
 ----------------------
-* What the last two iterations have in common, from the first call on, is expected of the next ones; after a single iteration,
-  all of it.
+* Calls that the last two iterations have in common, from the first one on, are expected in the next ones; after a single
+  iteration, all of it.
 * On a GPU any loop is run ahead of. On the CPU only captured ones (`next_epoch(capture=True)`) are: the cores may be the
   user's.
 * A call takes a result if operator, constants, origin of the inputs, batch size and place of the random generator are the

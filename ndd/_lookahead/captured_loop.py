@@ -1,4 +1,4 @@
-"""`CapturedLoop`: what the first iteration of a captured loop did, and the errors for later ones that break the promise."""
+"""`CapturedLoop`: the calls of the first iteration of a captured loop, and the errors for later ones that break the promise."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def current_loop() -> CapturedLoop | None:
 
 
 class CapturedLoop:
-    """The recording of the first iteration of a captured loop. It serves all epochs of its reader.
+    """The recording of the first iteration of a captured loop, for all epochs of its reader.
 
     Args:
         size: the batch size.
@@ -39,7 +39,7 @@ class CapturedLoop:
         self.forget()
 
     def forget(self) -> None:
-        """Back to before the first iteration: what was bound to the loop is free again."""
+        """Back to before the first iteration: values that were bound to the loop are free again."""
         for feeder in getattr(self, "feeders", ()):
             feeder._released()
         self.step = 0
@@ -78,7 +78,7 @@ class CapturedLoop:
         """The items, one for each iteration.
 
         Args:
-            begun: gives the items, once the loop begins. It is given what to call before an item is handed over, so that an
+            begun: returns the items when the loop begins. It gets a function to call before an item is returned, so that an
                 interrupt comes before that or after it.
             free: called if the loop captures nothing: what it runs over may then be used in another way.
             left: called if the loop is left in its first iteration.
@@ -144,7 +144,7 @@ class CapturedLoop:
                     "in every iteration"
                 )
 
-    # What the body does
+    # The calls of the body
 
     def _site(self, name: str, known: Iterable[Any] | None) -> Any:
         """The operator and where it was called; of `known` ones the one at that place, if other calls led there now."""
@@ -181,7 +181,7 @@ class CapturedLoop:
             )
 
     def check_batch_size(self, name: str, size: Any) -> None:
-        """RuntimeError if it is neither the loop's nor that of the batch at hand."""
+        """RuntimeError if it is neither the loop's nor the current batch's."""
         if size is not None and size not in (self.size, self.now):
             raise RuntimeError(f"{name}: Cannot change batch size to {size}, the capture-mode loop uses {self.size}.")
 

@@ -9,7 +9,7 @@ from ndd._lookahead.recording import LoopRecording, ReaderOutput, kind_of
 from ndd._lookahead.threads import DEPTH, enabled, most_bytes
 from ndd._tensor import Store
 
-# What is merged, at most: batches; samples (more bring no more); seconds, for a loop that ends has done so much in vain.
+# Limits of merging: batches; samples (more bring no gain); seconds, which are wasted when the loop ends.
 # Python's share of a batch is a few ms: with slower ones it does not matter.
 _MAX_BATCHES = 8
 _MAX_SAMPLES = 256
@@ -17,7 +17,7 @@ _MAX_SECONDS = 0.1
 
 
 def look_ahead(loop: LoopRecording, batch: Store, context: EvalContext) -> None:
-    """An iteration has begun with `batch`: what is expected of the next ones is set going."""
+    """An iteration has begun with `batch`: starts the work that is expected of the next ones."""
     gpus = {d.device_id for call in loop.expected if (d := call.cached.device).device_id is not None}
     if len(gpus) > 1:  # an event after the work of one says nothing of the other's
         return
@@ -25,7 +25,7 @@ def look_ahead(loop: LoopRecording, batch: Store, context: EvalContext) -> None:
     if not loop.expected or (gpu is None and current_loop() is None) or not enabled():
         return
     loop.gpu = gpu
-    # What a reader gives on a GPU has a stream of its own to be waited for.
+    # A reader's values on a GPU have their own stream to wait for.
     count = 1 if gpu is None or not batch.on_cpu else _batches_to_merge(loop)
     while loop.under_way + count <= DEPTH * count:
         if loop.under_way and not _fit(loop, batch.loop_position, count):

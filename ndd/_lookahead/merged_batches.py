@@ -4,7 +4,7 @@ Merged, Python works once for all of them, and decoders get more at a time. A ba
 H200, of which Python had 2.4 on one thread or another: threads waited for the interpreter, not for the GPU. Four batches
 merged into one of 256 take hardly more of it than one: 26,200 images/s of random_resized_crop instead of 18,200.
 
-What comes out is split into the batches again, each in memory of its own: nobody can see that they were made together.
+The result is split into the batches again, each in its own memory, so that the merging cannot be noticed.
 That holds for operators with which a sample has its result whatever else is in the batch (`Operator.independent_samples`).
 """
 
@@ -33,10 +33,10 @@ class _Arrived:
 
 
 class SingleBatch(_Arrived):
-    """One coming batch. It does not hold the batch, which holds what is made of it.
+    """One coming batch. It has no reference to the batch, which refers to the results.
 
     Attributes:
-        n: how many samples it has.
+        n: its number of samples.
     """
 
     def __init__(self, store: Store):
@@ -59,7 +59,7 @@ class MergedBatches(_Arrived):
     """Several coming batches as one. It holds the memory of the batches, but not them.
 
     Attributes:
-        n: how many samples they have together.
+        n: their number of samples together.
     """
 
     def __init__(self, batches: Sequence[Store]):
@@ -99,7 +99,7 @@ class MergedBatches(_Arrived):
 
 
 class MergedDraws:
-    """The draws of a call for merged batches: each batch gets what a call for it alone would draw."""
+    """The draws of a call for merged batches: each batch gets the numbers that a call for it alone would draw."""
 
     __slots__ = ("_counts", "_places")
 
@@ -108,7 +108,7 @@ class MergedDraws:
 
     def streams(self, n: int) -> np.ndarray:
         """The streams of all samples, as `random.streams.Draws` gives them."""
-        if n != sum(self._counts):  # frames of videos, for example: nobody knows which of them are of which batch
+        if n != sum(self._counts):  # frames of videos, for example: it is unknown which belong to which batch
             raise ValueError(f"expected {sum(self._counts)} samples of {len(self._counts)} batches, got {n}")
         return np.concatenate([place.streams(count) for place, count in zip(self._places, self._counts, strict=True)])
 
@@ -142,13 +142,13 @@ def _merged(batches: Sequence[Store]) -> Store:
 
 
 def _all_of_one_shape(batches: Sequence[Store]) -> bool:
-    """Whether the samples of all batches have one shape, and those of each lie in one array."""
+    """Whether the samples of all batches have one shape, and each batch is one array."""
     first = batches[0].whole
     return first is not None and all([s.whole is not None and s.whole.shape[1:] == first.shape[1:] for s in batches])
 
 
 def _rows(store: Store, rows: slice, stream: Any) -> Store:
-    """Some samples of a batch, which lie one after the other; on a GPU in memory of their own."""
+    """Some consecutive samples of a batch; on a GPU in their own memory."""
     part = Store(store.dtype, store.layout, store.device, store.shape_array[rows])
     offset, size = int(store.volumes.offsets[rows.start]), int(np.add.reduce(store.sizes[rows]))
     if store.packed is not None:

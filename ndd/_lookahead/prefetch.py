@@ -75,7 +75,7 @@ class Prefetched:
     """The results that one call gives ahead of the loop in one iteration.
 
     Args:
-        count: how many samples the batch has that was merged with others; None for one alone.
+        count: the number of samples of a batch that was merged with others; None for a single batch.
 
     Attributes:
         whole: the call, if it is for this batch alone.
@@ -91,12 +91,12 @@ class Prefetched:
         self.stores: list[Store] | None = None
 
     def results(self) -> list[Store] | None:
-        """The results; None if the call failed or, for merged batches, was not expected to be asked for."""
+        """The results; None if the call failed or, for merged batches, was not expected to be needed."""
         return self.stores if self.whole is None else self.whole.results()
 
 
 def prefetch(loop: LoopRecording, batches: list[Store], distance: int, context: EvalContext, gpu: int | None) -> None:
-    """Sets going what is expected of these batches, the first of them `distance` iterations after the last whole one."""
+    """Starts the work that is expected of these batches, the first of them `distance` iterations after the last whole one."""
     _position[0] = (_position[0] + 1) % (DEPTH + 1)
     own = _contexts(gpu, context._pool, _position[0])
     iterations = []

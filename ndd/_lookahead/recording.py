@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ndd._operator.call import Call
     from ndd._operator.call_cache import CachedCall
 
-MAX_CALLS = 32  # of an iteration; what follows is not recorded
+MAX_CALLS = 32  # of an iteration; later calls are not recorded
 READER = -1  # in place of the number of a call: the batch that the reader gave
 _HANDLES = (Tensor, Batch)
 
@@ -34,7 +34,7 @@ def kind_of(store: Store) -> Any:
 
 
 class LoopConstant:
-    """A value from outside the loop that each iteration uses. It equals only itself, as long as nobody writes to it."""
+    """A value from outside the loop that each iteration uses. It equals only itself, as long as it is not written to."""
 
     __slots__ = ("handle", "writes")
 
@@ -50,10 +50,10 @@ class LoopConstant:
 
 
 class RecordedCall:
-    """A call of the loop: of which operator, with which constants, on the results of which calls.
+    """A call of the loop: its operator, its constants, and the calls whose results it uses.
 
     Attributes:
-        cached: its constants and what follows from them, without values that belong to one iteration.
+        cached: its constants and everything derived from them, without values that belong to one iteration.
         named: the arguments that are values.
         sources: for each input, then each argument that is a value: None, a `LoopConstant`, or (number of a call, of its
             outputs).
@@ -84,7 +84,7 @@ class RecordedCall:
         if any([source.__class__ is LoopConstant and source.handle.__class__ is Batch for source in self.sources]):
             return False  # it has as many samples as one batch
         if self.op.frames and self.draws is not None and any(map(is_video, self.cached.specs)):
-            return False  # a frame draws by its number among those of the batch
+            return False  # a frame draws by its number in the batch
         independent = self.op.independent_samples
         return independent(**self.cached.named) if callable(independent) else independent
 
@@ -99,8 +99,8 @@ class LoopRecording:
     Attributes:
         expected: the calls that the next iterations are expected to make.
         requested: numbers of the calls whose results the loop itself asked for.
-        under_way: how many of the next batches are being worked on.
-        kind: what the batches are that `expected` was recorded with, see `kind_of`.
+        under_way: the number of next batches that are being worked on.
+        kind: the kind of the batches for which `expected` was recorded, see `kind_of`.
         nbytes, seconds: what the work on a batch took lately; 0 as long as none was worked on.
         kept: of these bytes those that are held until the loop takes the batch.
         gpu: the GPU of its calls.
@@ -134,7 +134,8 @@ class LoopRecording:
         self.last: Iteration | None = None
 
     def begin(self, iteration: Iteration) -> None:
-        """An iteration begins: the last one is over. What the last two have in common is expected of the next ones."""
+        """An iteration begins, and the last one is over. The calls that the last two have in common are expected of the next
+        ones."""
         self.under_way = 0 if iteration.future is None else self.under_way - 1
         last, self.last = self.last, iteration
         if last is None:
@@ -165,7 +166,7 @@ class Iteration:
         expected: the calls that were made ahead.
         writes: by the number of a call, `times_written` of its results when the loop got them, which were made ahead.
         finished: when the work done ahead was over, of `perf_counter`; None before.
-        kind: what the batch is, see `kind_of`.
+        kind: the kind of the batch, see `kind_of`.
         ready: the event after that work on a GPU; None before.
         process: in which the work is done ahead.
     """
@@ -196,7 +197,7 @@ class Iteration:
 
 
 class _Local(threading.local):
-    iteration: Any = None  # a weak reference to that of the loop of this thread
+    iteration: Any = None  # a weak reference to the iteration of this thread's loop
 
 
 _local = _Local()

@@ -44,7 +44,7 @@ The life of a call
       |                          v
       +--------------------- result: stores            naming.py puts operator, sample and file in front of an error
 
-What an operator's author sees
+What the author of an operator writes
 ------------------------------
     @operator(layouts=("HWC", ...))
     def grid_mask(images, /, *, ratio: PerSample[float] = 0.5):

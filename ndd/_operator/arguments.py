@@ -390,7 +390,7 @@ def _whole(values: Any) -> Any:
 
 
 def arguments_of(function: Callable[..., Any]) -> tuple[list[str], int, str | None, list[Argument]]:
-    """Input names, how many are required, the name of a variadic input, and the keyword arguments of a declaration."""
+    """Input names, the number of required ones, the name of a variadic input, and the keyword arguments of a declaration."""
     signature = inspect.signature(function, eval_str=True)
     inputs: list[str] = []
     arguments: list[Argument] = []

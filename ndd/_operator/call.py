@@ -42,7 +42,7 @@ class Call:
     """One call of an operator: what its functions may ask for besides their inputs and arguments.
 
     Attributes:
-        n: how many samples there are.
+        n: the number of samples.
         batched: whether the result is a Batch (else one Tensor).
         device: where the operator runs.
         draws: for random operators: the position of this call's streams of random words.
@@ -84,7 +84,7 @@ class Call:
 
     @property
     def threads(self) -> int:
-        """How many threads share the samples of a batch."""
+        """The number of threads that share the samples of a batch."""
         return self.context.num_threads
 
     @property
@@ -135,7 +135,7 @@ class Call:
 
     def once_for_shapes(self, aside: str, shapes: np.ndarray, make: Callable[[], Any]) -> Any:
         """The result of `make` for a plan that does not use the values of argument `aside`: made once for all calls with the
-        same constants and with samples of this one shape, if they have one shape. Nobody may write to it."""
+        same constants and with samples of this one shape, if they have one shape. It must not be written to."""
         named = self.cached_call.named
         if any([named[name] is handle for handle in self.cached_call.handles for name in named if name != aside]):
             return make()
@@ -206,7 +206,7 @@ class Call:
         return stores
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments by name: per-sample ones as `Values` (or None), the others as they are."""
+        """The arguments by name: per-sample ones as `Values` (or None), the others unchanged."""
         cached_call, n = self.cached_call, self.n
         known, by_name = cached_call.by_name
         if known == n:

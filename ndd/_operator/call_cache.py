@@ -49,11 +49,11 @@ class CachedCall:
         self.single = single
         self.fewer = self.batch_only = False
         self.assumed = False  # input 0 has no layout, and is taken as HWC
-        self.constants: Any = None  # compared with those of a call whose key is equal
+        self.constants: Any = None  # compared with the constants of a call with an equal key
         self.plans: dict[Any, CachedPlan] = {}
         self.made_once: dict[Any, Any] = {}  # see `Call.once` and `Call.once_for_shapes`
         self.kernels: dict[Any, Any] = {}  # GPU: what launches share, see `Launch`
-        self.columns: dict[Any, Any] = {}  # GPU: what all launches know of inputs and outputs
+        self.columns: dict[Any, Any] = {}  # GPU: the facts about inputs and outputs that all launches share
         self.missed = 0  # calls in a row for which no plan was cached
         self.came_once: set[int] = set()  # hashes of shapes that have come once
         # A number of samples, and the result of `Call.arguments` for it.
@@ -97,7 +97,7 @@ class CachedCall:
 
 
 class CachedPlan:
-    """A plan for inputs of certain shapes, with what follows from it. It is cached if it depends on no data."""
+    """A plan for inputs of certain shapes, with everything derived from it. It is cached if it depends on no data."""
 
     __slots__ = ("cached", "columns", "kernels", "plan", "recorded", "rooms", "shapes")
 
@@ -106,7 +106,7 @@ class CachedPlan:
         self.shapes = shapes
         self.columns: list[Any] | None = None
         self.kernels: list[Any] | None = None  # CPU: the kernels, with the parts of the plan that they get
-        self.rooms: Any = None  # GPU: what the outputs need
+        self.rooms: Any = None  # GPU: the memory that the outputs need
         self.recorded: Any = None  # GPU: the recorded launches, which are repeated without the operator's code
         self.cached = False  # whether it is valid for later batches of these shapes
 

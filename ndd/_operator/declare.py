@@ -30,7 +30,7 @@ def operator(
     argument_shapes: bool = True,
     register: bool = True,
 ) -> Any:
-    """Declares an operator. The function says what comes out; `.plan`, `.cpu` and `.cuda` say how.
+    """Declares an operator. The function describes the outputs; `.plan`, `.cpu` and `.cuda` compute them.
 
     Parameters before `/` are data inputs, keyword-only ones are arguments (annotate those that may differ between
     samples with `PerSample[...]`). `batch_size` and `device` are added. The result behaves as every operator of
@@ -44,7 +44,7 @@ def operator(
         random: adds `rng=`; `call.draws` is the place in the stream of random words.
         reads: where inputs are read, for all of them or by name: "device" (where the operator runs), "cpu" (in host
             memory, also when the work is on a GPU), "anywhere" (where they lie).
-        outputs: how many outputs there are, or a function that says so; its parameters name the arguments that it
+        outputs: the number of outputs, or a function that returns it; its parameters name the arguments that it
             needs, or inputs, which are True if given.
         cut: what the CPU kernel may get as one array in place of a sample: "whole", nothing else; "elements", several samples or a
             part of one, since it looks at single elements (arrays of one axis, if it is compiled); "rows", the same along the first

@@ -1,6 +1,6 @@
 """Results for batches without samples: nothing is computed, but the known extents of the results are worked out."""
 
-# What is private to users, such as `Handle._value`, is this package's own.
+# This package may use attributes that are private to users, such as `Handle._value`.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ If only an input other than the first has that axis (the matrices of `warp_affin
 its frames, and videos come out.
 """
 
-# What is private to users, such as `Handle._value`, is this package's own.
+# This package may use attributes that are private to users, such as `Handle._value`.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def is_video(spec: Spec | None) -> bool:
 
 
 def frame_spec(spec: Spec | None) -> Spec | None:
-    """One frame of a video; images as they are."""
+    """One frame of a video; images unchanged."""
     if spec is None or not is_video(spec):
         return spec
     return Spec.of(spec.dtype, spec.ndim and spec.ndim - 1, (spec.layout or "F")[1:] or None, spec.device)
@@ -83,7 +83,7 @@ class FrameMap:
         return result
 
     def _without_frames(self, sample: int, ndim: int) -> tuple[int, ...]:
-        """The shape of the frames of a sample without frames: that of the input, which most operators keep."""
+        """The shape of the frames of a sample without frames: the input's, which most operators keep."""
         own = tuple(self.sizes[sample].tolist())
         return own if len(own) == ndim else (0,) * ndim
 

@@ -4,16 +4,16 @@ One question decides: *does one waiting call alone hold my output, and can it pl
 answer it, both for the maker (`waiting`) and for the call that waits (`joined`). If so,
 
 * a decoder decodes only the part of its images that the call reads (`window`);
-* a spectrogram is handed over in pieces of some hundred columns, which still lie in the cache, and is never stored
+* a spectrogram is handed over in pieces of some hundred columns, which are still in the cache, and is never stored
   (`continuation`): for 64 recordings it has 19 MB, three times the mel bands that are made from it, and writing and reading
   it took longer than all its Fourier transforms;
 * on a GPU the kernels that resample images normalise the pixels that they make (`joined`).
 
 The arithmetic, and so every bit, is the same as with one operator after the other. `.fuses` of the waiting operator names
-the operator (or its `.cu` file, or "decoders") that makes input 0, and says what of its work can be done there.
+the operator (or its `.cu` file, or "decoders") that makes input 0, and decides which of its work can be done there.
 """
 
-# What is private to users, such as `Handle._value`, is this package's own.
+# This package may use attributes that are private to users, such as `Handle._value`.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -78,13 +78,13 @@ def _can_take(maker: Call, taker: Call, key: str | None) -> bool:
 
 
 def _holds_alone(taker: Call) -> bool:
-    """Whether nobody else can ask for input 0 of a call."""
+    """Whether no other call can need input 0 of a call."""
     return sys.getrefcount(taker.handles[0]) <= _HELD_HERE
 
 
 def waiting(call: Call, shapes: np.ndarray, key: str) -> Waiting | None:
-    """The one call that takes the output of this one, if the output has these shapes; None if somebody else holds the
-    output, if nobody waits for it, or if the waiting call would fail."""
+    """The one call that takes the output of this one, if the output has these shapes. None if the output has other references,
+    if no call waits for it, or if the waiting call would fail."""
     taker = call.taker
     if taker is None or not call.n or not (_can_take(call, taker, key) and _holds_alone(taker)):
         return None
@@ -111,7 +111,7 @@ def _asked(taker: Call, operand: Operand, key: str) -> Waiting:
 
 
 def window(call: Call, shapes: np.ndarray) -> np.ndarray | None:
-    """The part of each image HWC of this call that somebody will read, for images of these `shapes`: int64 `[N, 4]`, y0, x0, y1,
+    """The part of each image HWC of this call that will be read, for images of these `shapes`: int64 `[N, 4]`, y0, x0, y1,
     x1. None for whole images. Pixels outside may hold anything."""
     waiter = waiting(call, shapes, DECODERS)
     if waiter is None or waiter.input.layout != "HWC":
@@ -158,7 +158,7 @@ def hand_over(call: Call, receiver: Continuation, shapes: np.ndarray) -> Store:
 
 def joined(call: Call, launch: Callable[..., Store]) -> tuple[Store, Store] | None:
     """The output of this call, made by the kernels of the call that makes its input, and that input, which has shapes but no
-    memory. None if that call has begun, if somebody else holds the input, or if it would fail. `launch`: see
+    memory. None if that call has begun, if the input has other references, or if it would fail. `launch`: see
     `on_gpu.joined`."""
     pending = call.handles[0]._pending
     maker = _maker_of(pending)

@@ -16,7 +16,7 @@ class InputFailed(Exception):
 
 
 def stored(handle: Any) -> Store:
-    """The value of an input; its failure is passed on as it is."""
+    """The value of an input; its error is raised unchanged."""
     pending = handle._pending
     if pending is not None:  # another thread may put the store there at any time, and then forgets `_pending`
         if not pending.finished:

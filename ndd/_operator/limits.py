@@ -1,4 +1,4 @@
-"""Limits of arguments that determine how much work an operator does for each element. They lie far above any real use and
+"""Limits of arguments that determine how much work an operator does for each element. They are far above any real use and
 catch mistakes.
 
 The size of a result needs no limit of its own: memory has one, and the error tells the bytes. These arguments cost time without
@@ -25,7 +25,7 @@ MOST: dict[str, int] = {
     "n_mfcc": 1 << 14,
     "sequence_length": 1 << 24,
 }
-RISE = 1 << 12  # how many times more samples a sound may have after resampling
+RISE = 1 << 12  # the largest growth of a sound's samples by resampling
 
 
 def excess(name: str, values: Any) -> tuple[int, str] | None:

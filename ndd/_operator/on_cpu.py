@@ -74,7 +74,7 @@ def _chosen(op: Any, plan: Plan) -> list[tuple[Any, Any]]:
 
 
 class _Bound:
-    """A kernel and what it gets: the operands, their views, and numbers of the plan."""
+    """A kernel and its arguments: the operands, their views, and numbers of the plan."""
 
     __slots__ = (
         "_alike", "_columns", "_compiled", "_cut", "_kernel", "_loops", "_numbers", "_operands", "_samples", "_varies",

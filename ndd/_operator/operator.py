@@ -1,6 +1,6 @@
 """`Operator`: a declaration, and the path of every call up to the point where it is scheduled."""
 
-# What is private to users, such as `Handle._value`, is this package's own.
+# This package may use attributes that are private to users, such as `Handle._value`.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Operator:
     cuda_source: str | None = None
     views: Callable[..., Any] | None = None
     scale: Callable[..., Any] | None = None
-    """The units of the result's axes (seconds, hertz), from those of input 0 and the arguments."""
+    """The units of the result's axes (seconds, hertz), from the units of input 0 and the arguments."""
     plan_takes_call = False
     # Whether each result depends on its own sample alone; or a function of the arguments that says so.
     independent_samples: bool | Callable[..., bool] = True
@@ -106,7 +106,7 @@ class Operator:
         return self.cuda is not None or self.cuda_source is not None or self.views is not None
 
     def outputs(self, *inputs: Any, **arguments: Any) -> int:
-        """How many outputs there are for these inputs (it only matters whether they are given) and arguments (the others
+        """The number of outputs for these inputs (it only matters whether they are passed) and arguments (the others
         have their defaults), before anything runs."""
         declared = self.declared_outputs
         if isinstance(declared, int):

@@ -3,7 +3,7 @@
 A compiled kernel is called inside one compiled loop (`_compiled/sample_loops.py`) that a team of threads joins, so that Python is
 entered once a batch. With a Python task for each sample, threads wait for the interpreter at the beginning and the end of
 each task: with 16 threads, 64 photographs of 0.9 ms each took 22 ms. A Python kernel gets arrays: a few large ones if
-samples lie one after the other and may be cut, else those of each sample.
+samples follow each other in memory and may be cut, otherwise those of each sample.
 
 The plan says how a kernel sees the memory (`View`), and the operator what may be cut (`cut` of `@operator`).
 """
@@ -29,8 +29,9 @@ from ndd._tensor.store import grouped, is_contiguous, volumes
 if TYPE_CHECKING:
     from ndd._operator.call import Call
 
-# About what one more thread costs a batch. On 16 hardware threads of 8 cores, 0.8 ms of work took 0.24 ms with the number of
-# threads that this gives, 0.42 with half as many and 0.46 with a third; 3 ms took 0.46 and 5 ms 0.65 with any of them.
+# The approximate cost of one more thread for a batch. On 16 hardware threads of 8 cores, 0.8 ms of work took 0.24 ms with the
+# number of threads that this gives, 0.42 with half as many and 0.46 with a third; 3 ms took 0.46 and 5 ms 0.65 with any of
+# them.
 _WAKE_SECONDS = 5e-6
 _CALL_SECONDS = 2e-6  # of a call without work, about
 _TINY = 1 << 13  # bytes of a batch that are little work for any kernel
@@ -43,7 +44,7 @@ _FEWEST = 1 << 14  # elements of a batch from which on compiled kernels that cut
 _ELEMENTS = 1 << 15  # of a piece, at least
 _MOST = 1 << 18  # of a piece: the most that one thread can have to do after the others are done
 _EACH = 8  # pieces of a thread, at least
-_GATHERED = 1 << 12  # elements of samples that lie apart up to which copying them together is cheaper than many calls
+_GATHERED = 1 << 12  # elements up to which copying scattered samples together is cheaper than many calls
 # Bytes of results from which on non-temporal stores bypass the cache. 38 MB of float32 made from bytes take 2.3 ms of a core
 # instead of 3.5, and 6.3 instead of 7.6 with a reduction that reads them; with 19 MB the latter take 3.0 instead of 2.5.
 # Bytes made from bytes gain nothing.
@@ -93,7 +94,7 @@ def parallel_for(
         context: whose threads these are.
         loop: takes up to `limit` samples, by `next_index(counter)`, and returns True. It returns False while it is being
             compiled: then nothing has been done, and nothing will be.
-        count, nbytes: how many samples there are, and about how many bytes are moved.
+        count, nbytes: the number of samples, and the approximate number of bytes that are moved.
         held: everything whose addresses the loop knows.
         pace: the pace of such loops; default: the first samples are timed.
 
@@ -117,7 +118,7 @@ def parallel_for(
         if threads > 1:
             threads = min(threads, context.num_threads)
 
-    # Ctrl-C ends only the caller's share: the memory that other threads write to lives as long as they do.
+    # Ctrl-C ends only the caller's share: the memory that other threads write to stays valid until they end.
     def share(_: int, _held: Any = held) -> None:
         while counter[0] < count and shared(ALONE, 0, counter, limit, fields):
             pass
@@ -241,7 +242,7 @@ class SampleLoop:
         fields: its arguments: `Memory`; `Rows`; all else is the same for all samples.
         stores: the operands that `Memory` names. Their shapes and types matter, their addresses do not.
         n: the number of samples.
-        work: about how many bytes each sample is worth, or every sample; default: the bytes of the arrays.
+        work: the approximate work of each sample, or of every sample, in bytes; default: the bytes of the arrays.
         order: the numbers of the samples that are worked on; default: all, the largest first.
         cut: how the work is divided along the first axis of the views, which is equally long in all of them.
     """
@@ -292,7 +293,7 @@ class SampleLoop:
             )
         flat = all([other.shape[1] == 1 for other in extents])
         rows = [] if flat else [volumes(other[:, 1:]) for other in extents]
-        # A reduction writes little for what it reads: the largest view tells the work.
+        # A reduction writes little and reads much: the largest view tells the work.
         work = np.maximum.reduce(rows) if rows else None
         width = 1 if work is None else int(work.max(initial=1))
         total = int((counts if work is None else counts * work).sum())
@@ -368,7 +369,7 @@ def each_sample(
         kernel: computes one sample.
         fields: its arguments: stores and operands, of which it gets the array of the sample (C-contiguous: a copy where the
             sample is strided); `View(...).of(store)`, the same in other extents; `Rows`; all else is the same for all samples.
-        nbytes: about how many bytes are moved; default: the bytes of the arrays.
+        nbytes: the approximate number of bytes that are moved; default: the bytes of the arrays.
         order: the numbers of the samples that are worked on; default: all, the largest first.
         held: other objects whose addresses the kernel knows.
     """
@@ -406,7 +407,7 @@ def uses_nontemporal_stores(out: Store) -> bool:
 
 
 def lie_together(operands: list[Any], n: int, copied: int = 0) -> bool:
-    """Whether the samples follow each other in memory in all operands; up to `copied` elements may lie apart."""
+    """Whether the samples follow each other in memory in all operands; up to `copied` elements may be scattered."""
     for store in operands:
         if store is None or store.flat is not None or (store.whole is not None and is_contiguous(store.whole)):
             continue
@@ -429,7 +430,7 @@ def are_alike(operands: list[Any], views: list[Any], n: int) -> bool:
 
 
 def sample_arrays(store: Store | None, view: View | None, n: int) -> list[Any]:
-    """The samples of an operand as arrays, in a view; one Tensor among batches serves every sample."""
+    """The samples of an operand as arrays, in a view; one Tensor among batches is for every sample."""
     if store is None:
         return [None] * n
     arrays = store.arrays()
@@ -536,7 +537,7 @@ def _stretched(stores: list[Store], out: Store) -> list[Any] | None:
 
 
 def _dense(store: Store) -> np.ndarray | None:
-    """An input as one array `[N, ...]`. Few elements that lie apart are copied together: many calls cost more."""
+    """An input as one array `[N, ...]`. A few scattered elements are copied together: many calls cost more."""
     whole = store.dense()
     if whole is None and store.uniform() and store.element_count() <= _GATHERED:
         return store.stacked()

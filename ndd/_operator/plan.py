@@ -63,7 +63,7 @@ def output(dtype: DTypeLike | None, ndim: int | None, layout: str | None = None)
 
 
 class Samples(NamedTuple):
-    """Describes the outputs of an operator whose samples differ in number from those of its inputs.
+    """Describes the outputs of an operator that have another number of samples than its inputs.
 
     `fewer`: some may be left out, so that the size of the batch is known only after the operator has run. `batch_only`: the
     operator makes only batches; a call without a batch size is an error.
@@ -90,7 +90,8 @@ class Plan:
             A dict of kernels says by a mask `[N]` which samples each is for.
         cut: what may be cut, if it differs from the operator's `cut`.
         inputs: the numbers of the inputs that the CPU kernel takes. Default: all.
-        work: about how many bytes the work of each sample is worth on the CPU, `[N]`, or that of all. Default: those of its arrays.
+        work: the approximate work of each sample on the CPU in bytes, `[N]`, or of every sample. Default: the bytes of its
+            arrays.
     """
 
     __slots__ = ("cut", "inputs", "kernel", "per_sample", "shapes", "shared", "view", "work")
@@ -117,7 +118,7 @@ class Plan:
 
         Args:
             names: the kernel's parameters.
-            count: how many of them are inputs and outputs.
+            count: the number of inputs and outputs among them.
         """
         if self.view.__class__ is not dict:
             return [view_of(self.view)] * count
@@ -197,7 +198,7 @@ def bad_sample(index: int, message: str, kind: type[Exception] = RuntimeError) -
 
     Args:
         index: the number of the sample in the batch.
-        message: what was expected, and what came.
+        message: the expected and the actual value.
         kind: the type of the error.
     """
     error = kind(message)

@@ -1,4 +1,4 @@
-"""Every declared operator by name: what the registry-wide tests, the coverage table and the benchmarks walk."""
+"""Every declared operator by name, for registry-wide tests, the coverage table and benchmarks."""
 
 from __future__ import annotations
 

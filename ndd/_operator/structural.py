@@ -4,7 +4,7 @@ These change what a handle is (Batch -> Tensor) or only how memory is seen, so t
 like any operator.
 """
 
-# What is private to users, such as `Handle._value`, is this package's own.
+# This package may use attributes that are private to users, such as `Handle._value`.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations

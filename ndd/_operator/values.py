@@ -14,7 +14,7 @@ class Values:
     """The value of a `PerSample` argument for each of `n` samples.
 
     The user may have given one value for all samples, a Batch, or a Tensor; a plan need not know. `each()` and
-    `rows(k)` give arrays whose first axis is the samples, and say what is wrong with values of another shape.
+    `rows(k)` return arrays whose first axis is the samples, or raise errors for values of another shape.
     """
 
     __slots__ = ("_value", "kind", "layout", "n", "name", "varies", "vector")
@@ -29,7 +29,7 @@ class Values:
         self.varies = varies
         """Whether the samples have values of their own: a Batch was given, or one value for each frame."""
         self.layout = layout
-        """That of the Batch or Tensor that was given."""
+        """The same property of the Batch or Tensor that was passed."""
         self._value = value  # if `varies`: an array [n, ...] or a list of n arrays; else a number or an array
 
     def each(self) -> np.ndarray:

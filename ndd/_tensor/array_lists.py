@@ -39,7 +39,7 @@ def arrays_alike(samples: Any, wanted: DType | None, layout: str | None, copy: b
 
 
 def _is_plain(tensor: Any, torch: Any) -> bool:
-    """Whether NumPy can see the memory of a torch tensor as it is."""
+    """Whether NumPy can view the memory of a torch tensor."""
     if tensor.device.type != "cpu" or tensor.requires_grad or tensor.layout is not torch.strided:
         return False
     return tensor.dtype is not torch.bfloat16 and not tensor.is_neg() and not tensor.is_conj()

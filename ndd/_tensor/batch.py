@@ -1,6 +1,6 @@
 """`Batch`: N samples of one element type, rank and layout, whose shapes may differ."""
 
-# What is private to users, such as `Handle._value`, is this package's own.
+# This package may use attributes that are private to users, such as `Handle._value`.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ class Batch(Arithmetic, Handle):
 
     Args:
         tensors: the samples: a list of arrays, tensors or numbers; or one array, whose first axis counts them.
-        dtype: the element type to convert to. Default: that of the samples.
+        dtype: the element type to convert to. Default: the samples' type.
         device: where the samples go. Default: where they are.
-        layout: a letter for each axis of a sample. Default: that of the samples.
+        layout: a letter for each axis of a sample. Default: the samples' layout.
         invocation_result: the invocation that computes the value; for ndd's own use.
         copy: whether the samples are copied even if their memory could be shared.
 
@@ -72,7 +72,7 @@ class Batch(Arithmetic, Handle):
 
         Args:
             sample: anything that `ndd.tensor` takes.
-            batch_size: how many samples the batch has, 0 or more.
+            batch_size: the number of samples of the batch, 0 or more.
             device, dtype: as for `tensor`.
 
         >>> import ndd
@@ -154,7 +154,7 @@ class Batch(Arithmetic, Handle):
             sample_range: an integer (negative ones count from the end), a slice, a list of integers, or `...` for all
                 samples.
 
-        Raises IndexError for a sample that is not there, TypeError for what is no integer, slice or list of integers.
+        Raises IndexError for a sample that does not exist, TypeError for anything but an integer, slice or list of integers.
         """
         if sample_range is ...:
             return self
@@ -215,7 +215,7 @@ class Batch(Arithmetic, Handle):
                 always copies; False raises ValueError if a copy cannot be avoided.
             pad: pad ragged samples with zeros at the end of each axis to the largest extent; `lengths` tells how long each
                 one was. Without it samples of different shapes raise ValueError.
-            memory_format: `torch.channels_last` gives images as `[N, C, H, W]` whose channels lie next to each other, as
+            memory_format: `torch.channels_last` gives images as `[N, C, H, W]` whose channels are next to each other, as
                 convolutions on a GPU want them: a view of an HWC batch, a copy of a CHW batch. `torch.channels_last_3d` does
                 the same for volumes (DHWC, CDHW) and video (FHWC, CFHW). ValueError for other formats and layouts.
 
@@ -247,7 +247,7 @@ class Batch(Arithmetic, Handle):
 
         Args:
             pad: pad ragged samples with zeros at the end of each axis to the largest extent. Without it samples of
-                different shapes raise ValueError; `[sample.numpy() for sample in batch]` are the samples as they are.
+                different shapes raise ValueError; `[sample.numpy() for sample in batch]` are the single samples.
 
         >>> import ndd
         >>> ndd.batch([[1, 2, 3], [4]]).numpy(pad=True)

@@ -39,7 +39,7 @@ def exact_key(value: Any) -> tuple[Any, ...]:
 
 
 class Constants:
-    """The constants of a cached call, to compare with those of another call whose key is equal.
+    """The constants of a cached call, to compare with the constants of another call with an equal key.
 
     Equal keys can still hold numbers of different types, and zeros of different signs.
     """

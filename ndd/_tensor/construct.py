@@ -54,7 +54,7 @@ def tensor(
         pad: pad the samples of a ragged Batch with zeros; without it they raise ValueError.
 
     Raises ValueError for lists of uneven lengths and a layout that does not fit, RuntimeError for text and complex
-    numbers and without a GPU that is asked for, TypeError for what is no numbers.
+    numbers and for a requested GPU that does not exist, TypeError for anything but numbers.
 
     >>> import ndd
     >>> ndd.tensor([[1, 2], [3, 4]], dtype=ndd.float32).torch()
@@ -116,7 +116,7 @@ def batch(
 
     Raises ValueError for an empty list without `dtype` and a layout that does not fit, OverflowError for Python integers out of
     range, RuntimeError for samples of different rank and for an integer that the common float type may not represent (beyond
-    2**24 in f32), and TypeError for what is no list of samples, such as a number or a dict.
+    2**24 in f32), and TypeError for anything but a list of samples, such as a number or a dict.
 
     >>> import ndd, numpy as np
     >>> ndd.batch([1, 0.5]).dtype.name
@@ -175,7 +175,7 @@ def broadcast(sample: Any, batch_size: int, device: DeviceLike | None = None, dt
 
 
 def make_tensor(array: Any, layout: str | None = None, source_info: Any = None, dtype: DType | None = None) -> Tensor:
-    """A Tensor over a NumPy array that nobody else writes to (for readers and decoders)."""
+    """A Tensor over a NumPy array that is not written to elsewhere (for readers and decoders)."""
     info = None if source_info is None else [source_info]
     kind = dtype or from_framework(array.dtype)
     store = Store(kind, layout, Device.CPU, [tuple(array.shape)], parts=[array], batched=False, source_info=info)
@@ -185,7 +185,7 @@ def make_tensor(array: Any, layout: str | None = None, source_info: Any = None, 
 def make_batch(
     arrays: Any, layout: str | None = None, source_info: list[Any] | None = None, dtype: DType | None = None
 ) -> Batch:
-    """A Batch over NumPy arrays that nobody else writes to: a list of samples, one array `[N, ...]`, or a `Packed`."""
+    """A Batch over NumPy arrays that are not written to elsewhere: a list of samples, one array `[N, ...]`, or a `Packed`."""
     if isinstance(arrays, Packed):
         kind = dtype or from_framework(arrays.dtype)
         packed = Store(kind, layout, Device.CPU, arrays.shapes, packed=arrays, source_info=source_info)

@@ -1,6 +1,6 @@
-"""Where a value lives: the CPU or one CUDA GPU."""
+"""The device of a value: the CPU or one CUDA GPU."""
 
-# What is private to users, such as `Handle._value`, is this package's own.
+# This package may use attributes that are private to users, such as `Handle._value`.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _gpu_count: int | None = None
 
 
 def gpu_count() -> int:
-    """How many CUDA devices this process can use; 0 without a driver or with a CPU build of torch."""
+    """The number of CUDA devices that this process can use; 0 without a driver or with a CPU build of torch."""
     global _gpu_count
     if _gpu_count is None:
         import torch
@@ -101,7 +101,7 @@ class Device:
 
     @staticmethod
     def current() -> Device:
-        """The innermost `with Device(...)` of this thread; else the current GPU, or the CPU where there is none."""
+        """The innermost `with Device(...)` of this thread; without one the current GPU, or the CPU if there is no GPU."""
         stack = Device._local.stack
         if stack:
             return stack[-1][0]

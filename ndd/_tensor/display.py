@@ -1,6 +1,6 @@
 """How values print: text in DALI's format for `repr`. Notebooks show what `picture.py` makes."""
 
-# What is private to users, such as `Handle._value`, is this package's own.
+# This package may use attributes that are private to users, such as `Handle._value`.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations

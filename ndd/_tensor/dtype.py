@@ -22,9 +22,9 @@ class DType:
     """The type of the elements of a tensor.
 
     Args:
-        kind: what the bits mean: `DType.Kind.signed`, `unsigned`, `float`, `bool` or `enum`.
+        kind: the meaning of the bits: `DType.Kind.signed`, `unsigned`, `float`, `bool` or `enum`.
         bits: of an element.
-        exponent_bits, significand_bits: of a float; default: those of IEEE 754. None for integers.
+        exponent_bits, significand_bits: of a float; default: as in IEEE 754. None for integers.
         bytes: of an element in memory; default: as few as hold the bits.
         type_id: DALI's enum value, None for bfloat16.
         name: the short name, such as "u8" or "f32"; default: of kind and bits.
@@ -250,7 +250,7 @@ def dtype(*args: Any) -> DType:
     Python's `float` (float32), `int` (int32; DALI refuses it) and `bool`. Every argument `dtype` takes these.
 
     Args:
-        *args: one of these; or what the constructor of `DType` takes.
+        *args: one of these; or the arguments of the constructor of `DType`.
 
     Raises ValueError for an unknown name, TypeError for what names no element type.
 
@@ -276,7 +276,7 @@ def type_id(dtype: Any) -> Any:
     Args:
         dtype: what `ndd.dtype` takes.
 
-    Raises ValueError for what is no element type of DALI.
+    Raises ValueError for anything but an element type of DALI.
 
     >>> import ndd
     >>> ndd.type_id(ndd.uint8).name

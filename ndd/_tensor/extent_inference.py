@@ -1,4 +1,4 @@
-"""Batches without samples, which `on_error="skip"` may leave, keep what is known of their samples' shape.
+"""Batches without samples, which `on_error="skip"` may leave, keep the known extents of their samples' shape.
 
 The (empty) memory of such a store is one array, such as `[0, 3, 8, 8]`; extents that depend on the samples are 0.
 """

@@ -1,6 +1,6 @@
 """The common base of Tensor and Batch: a handle is a stored value, or an invocation that will produce one.
 
-`spec` says what the value is (element type, rank, layout, device) without running anything. Higher packages plug in two things
+`spec` describes the value (element type, rank, layout, device) without running anything. Higher packages plug in two things
 when they are imported: the evaluation mode (through `Pending`, the interface of an invocation) and the operators behind
 methods such as `to_device` and `+` (`bind_operations`).
 """
@@ -116,7 +116,7 @@ class Handle:
             import torch
 
             if name.startswith("_") or not hasattr(torch.Tensor, name):
-                return object.__getattribute__(self, name)  # Python's own error, or that of the property
+                return object.__getattribute__(self, name)  # Python's own error, or the property's
             raise AttributeError(
                 f"{type(self).__name__!r} object has no attribute {name!r}: .torch() gives a torch.Tensor, which has it",
                 name=name,
@@ -283,7 +283,7 @@ class Handle:
 
 
 def _wrong_state(state: Any) -> str:
-    """What is wrong with a pickled state, which may be truncated, forged or of another version; "" if nothing is."""
+    """The fault of a pickled state, which may be truncated, forged or of another version; "" for a valid one."""
     if not is_tuple(state) or len(state) != 6:
         return f"expected six fields, got {type(state).__name__}"
     dtype, ndim, layout, parts, batched, info = state

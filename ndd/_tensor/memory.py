@@ -1,4 +1,4 @@
-"""A pool of host memory: a buffer returns to the pool when the last view of it dies.
+"""A pool of host memory: a buffer returns to the pool when its last view is freed.
 
 A fresh buffer of 36 MB (64 decoded photographs) costs 9,000 page faults, about 5 ms, at every batch. A buffer is handed out as
 a NumPy array whose base is a lease. Views, torch tensors and DLPack capsules keep the lease alive, so memory that a user still
@@ -36,7 +36,7 @@ _free: dict[int, deque[_Block]] = {}
 
 
 class _Lease:
-    """Owns a block while any array over it lives, then returns it.
+    """Owns a block while there is any array over it, then returns it.
 
     A lease may end anywhere in the user's program, and the handler of a signal runs at the next step of Python. If that were a
     step of `__del__`, the handler's exception (Ctrl-C, a time limit) would be printed and lost: 14 of 1,300 times in a loop of
@@ -148,7 +148,7 @@ class _Place:
 
 
 def memory_at(address: int, extents: Any, dtype: np.dtype) -> np.ndarray:
-    """The C-contiguous array at an address, with the `extents` that `np.empty` takes. Somebody else must hold the memory."""
+    """The C-contiguous array at an address, with the `extents` that `np.empty` takes. The caller must keep the memory alive."""
     shape = tuple(map(int, extents)) if is_tuple(extents) else (int(extents),)
     if 0 in shape:
         return np.empty(shape, dtype)

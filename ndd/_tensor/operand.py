@@ -90,14 +90,14 @@ class Operand:
 
     @property
     def whole(self) -> Any:
-        """All samples as one contiguous array `[N, ...]` if they lie so in memory, else None."""
+        """All samples as one contiguous array `[N, ...]` if their memory allows it, otherwise None."""
         whole = self._store.dense()
         fits = whole is not None and self._store_.n == self.n and is_contiguous(whole)
         return whole if fits else None
 
     @property
     def flat(self) -> Any:
-        """All samples as one 1-D buffer if they lie one after the other, else None."""
+        """All samples as one 1-D buffer if they follow each other in memory, otherwise None."""
         store = self._store
         if store.flat is not None and store.n == self.n:
             return store.flat
@@ -107,9 +107,9 @@ class Operand:
     def elements(self) -> tuple[np.ndarray, np.ndarray]:
         """On the CPU: a 1-D array that has all samples in it, and where each begins, int64 `[N]`.
 
-        If the samples lie apart, the array spans all memory from the first to the last of them. Only the samples themselves
-        may be touched, and the array must not outlive this operand. A compiled loop can so take all samples without a view
-        of each.
+        If the samples are apart in memory, the array spans all memory from the first to the last of them. Only the samples
+        themselves may be touched, and the array must not outlive this operand. A compiled loop can so take all samples without
+        a view of each.
         """
         flat = self.flat
         if flat is not None:
@@ -131,7 +131,7 @@ class Operand:
         return info if info is None or len(info) == self.n else info * self.n
 
     def pointers(self) -> np.ndarray:
-        """The address of each sample, int64 `[N]`. A strided sample is copied; the copy lives as long as this operand."""
+        """The address of each sample, int64 `[N]`. A strided sample is copied; the copy exists as long as this operand."""
         addresses = self._without_gaps().pointers()
         return addresses if len(addresses) == self.n else np.broadcast_to(addresses, (self.n,))
 

@@ -15,7 +15,7 @@ class Packed:
 
     Attributes:
         buffers: 1-D arrays of the samples' element type.
-        which: the number of the buffer that each sample lies in, int64 `[N]`.
+        which: the number of each sample's buffer, int64 `[N]`.
         starts: the element of that buffer at which each sample begins, int64 `[N]`.
         shapes: int64 `[N, ndim]`.
     """

@@ -1,6 +1,6 @@
-"""Basic indexing of samples: from what the user wrote to views of arrays."""
+"""Basic indexing of samples: from the user's index to views of arrays."""
 
-# What is private to users, such as `Handle._value`, is this package's own.
+# This package may use attributes that are private to users, such as `Handle._value`.
 # pyright: reportPrivateUsage=false
 
 from __future__ import annotations

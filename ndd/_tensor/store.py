@@ -308,7 +308,7 @@ class Store:
         return self.whole
 
     def stacked(self) -> Any:
-        """The samples as one array `[N, ...]`, copied if they lie apart. The shapes must be equal."""
+        """The samples as one array `[N, ...]`, copied if they are apart in memory. The shapes must be equal."""
         whole = self.dense()
         if whole is not None:
             return whole
@@ -331,7 +331,7 @@ class Store:
     def pointers(self) -> np.ndarray:
         """The address of each sample, int64 `[N]`.
 
-        A strided sample is copied, and the copy lives until the next call of this method. Where several threads may call it,
+        A strided sample is copied, and the copy exists until the next call of this method. Where several threads may call it,
         hold the result of `contiguous()` and call its method.
         """
         if self._addresses is None:
@@ -347,7 +347,7 @@ class Store:
         if self.flat is not None:
             return address(self.flat) + self.volumes.offsets * self.dtype.bytes
         if self.whole is not None:
-            # The samples may lie apart, or be the same memory (a broadcast).
+            # The samples may be apart in memory, or share memory (a broadcast).
             step = self.whole.strides[0] if self.on_cpu else self.whole.stride(0) * self.dtype.bytes
             return address(self.whole) + step * numbers_below(self.n)
         if self.packed is not None:
@@ -434,7 +434,7 @@ _CHANNELS_LAST = {"HWC": "channels_last", "CHW": "channels_last", "DHWC": "chann
 
 
 def channels_last(tensor: Any, layout: str | None, memory_format: Any) -> Any:
-    """A torch tensor `[N, ...]` of this layout as `[N, C, ...]` whose channels lie next to each other."""
+    """A torch tensor `[N, ...]` of this layout as `[N, C, ...]` whose channels are next to each other."""
     import torch
 
     name = _CHANNELS_LAST.get(layout or "")
@@ -469,7 +469,7 @@ def common_extents(shapes: Iterable[Sequence[int]]) -> Shape:
 
 
 def extents_of(store: Store, ndim: int | None = None) -> Shape:
-    """The extents that all samples of a batch have in common, else 0; a batch without samples keeps what is known."""
+    """The extents that all samples of a batch have in common, 0 for others; a batch without samples keeps the known ones."""
     if store.n:
         return common_extents(store.shapes)
     return (0,) * (ndim or 0) if store.whole is None else tuple(store.whole.shape[1:])

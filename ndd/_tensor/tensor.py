@@ -29,7 +29,7 @@ class Tensor(Arithmetic, Handle):
 
     Args:
         data: an array, a tensor, a number, a list of numbers, bytes or text.
-        dtype: the element type to convert to. Default: that of the data.
+        dtype: the element type to convert to. Default: the data's type.
         device: where the values go. Default: where they are.
         layout: a letter for each axis.
         batch, index_in_batch: in place of `data`: sample `index_in_batch` of a Batch.

@@ -1,4 +1,4 @@
-"""`isinstance` for a type checker: afterwards it knows the class of the value, but not what a container holds."""
+"""`isinstance` for a type checker: afterwards it knows the class of the value, but not the types inside of a container."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ def warn_once(trap: str, text: str, call: tuple[types.CodeType, int] | None = No
 
     Args:
         trap: a name of the mistake, without the values of this call.
-        text: a sentence: what came, how it is taken, what to write instead.
+        text: a sentence: the value, its interpretation, and what to write instead.
         call: the user's code and line, if they were recorded on another thread; default: they are looked up.
     """
     frame = user_frame()

@@ -20,13 +20,13 @@ def sharpen(image, out, rest):
             continue
         line, step = width * channels, channels
         above, middle, below = image[y - 1].reshape(line), image[y].reshape(line), image[y + 1].reshape(line)
-        made = out[y].reshape(line)
+        row = out[y].reshape(line)
         for i in range(min(step, line)):
-            made[i], made[line - 1 - i] = middle[i], middle[line - 1 - i]
+            row[i], row[line - 1 - i] = middle[i], middle[line - 1 - i]
         for i in range(step, line - step):
             total = np.int32(above[i - step]) + np.int32(above[i]) + np.int32(above[i + step])
             total += np.int32(below[i - step]) + np.int32(below[i]) + np.int32(below[i + step])
             total += np.int32(middle[i - step]) + np.int32(5) * np.int32(middle[i]) + np.int32(middle[i + step])
             away = np.float32((2 * total + 13) // 26 - np.int32(middle[i]))
             value = np.float32(np.float64(rest) * np.float64(away) + np.float64(middle[i]))
-            made[i] = np.uint8(min(max(value, np.float32(0)), np.float32(255)))
+            row[i] = np.uint8(min(max(value, np.float32(0)), np.float32(255)))

@@ -1,1 +1,1 @@
-"""`python -m ndd bench`: times beside DALI's, both measured in turn in one run."""
+"""`python -m ndd bench`: times of ndd and DALI, measured in turn in one run."""

@@ -1,4 +1,4 @@
-"""RandAugment in the main job and alone: ndd's loop beside DALI's pipeline mode, the only one there that has it."""
+"""RandAugment in the main job and alone: ndd's loop beside DALI's pipeline mode, the only mode of DALI that has it."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _alone(setting: Setting, pictures: list[Any]) -> Callable[[], int]:
 
 
 def _dali_pipeline(setting: Setting, batch: int, body: Callable[..., Any]) -> Any:
-    """On the CPU it runs when it is asked: batches prepared ahead would be computed while ndd is timed."""
+    """On the CPU it prepares nothing ahead: batches would be computed while ndd is timed."""
     from_dali = importlib.import_module("nvidia.dali").pipeline_def
     if setting.device == "gpu":
         return from_dali(body, batch_size=batch, num_threads=setting.threads, device_id=0, enable_conditionals=True)()

@@ -30,7 +30,7 @@ _WORKERS = 2
 def measure(
     setting: Setting, data: Path | None, batch_size: int | None = None, images: int | None = None
 ) -> Iterator[Result]:
-    """Images a second of an epoch, each time with the same operators on the same files."""
+    """Images a second of an epoch, with the same operators and files everywhere."""
     files = folder(data, images or (256 if setting.device == "cpu" else 4096))
     batch = batch_size or 64
     place = f"batch {batch}, {setting.device.upper()}, {setting.threads} threads"
@@ -137,7 +137,7 @@ def _proxy(name: str, setting: Setting, files: Folder, batch: int) -> Callable[[
         name, setting, batch, lambda fn: _picture(fn, setting.device, fn.external_source(name="jpegs", no_copy=True))
     )
 
-    server = proxy.DALIServer(pipe)  # not in a `with` of each epoch: leaving DALI's takes seconds
+    server = proxy.DALIServer(pipe)  # not a `with` for each epoch: leaving DALI's takes seconds
     loader = proxy.DataLoader(server, Files(files, server.proxy), batch_size=batch, num_workers=_WORKERS)
 
     def loop() -> int:
@@ -178,7 +178,7 @@ def _others(setting: Setting, files: Folder, batch: int) -> dict[str, Callable[[
 
 
 def _silence_marks() -> None:
-    """DALI's proxy sets profiler marks, which a build of torch for the CPU refuses."""
+    """Disables the profiler marks of DALI's proxy, which fail with a CPU build of torch."""
     import torch
 
     if torch.version.cuda is None:

@@ -1,7 +1,7 @@
-"""The README's loop from the start of its process: how soon it is fast where nothing is compiled yet.
+"""The README's loop from the start of its process: how soon it is fast when nothing is compiled yet.
 
-`python -m ndd.bench.cold SIDE ...` is one side in a process of its own; it prints when each batch was there, in seconds since
-the process that started it asked for it. (DALI's side imports ndd too, which takes 0.3 s beside torch.)
+`python -m ndd.bench.cold SIDE ...` runs one side in its own process. It prints the time of each batch, in seconds since the
+parent process started it. (DALI's side imports ndd too, which takes 0.3 s beside torch.)
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ndd.demo.folder import PHOTOS, scan
 _SECONDS = 30.0
 _AT = (5, 10, 20, 30)
 _SHARE = 0.8
-_WINDOW = 2.0  # seconds in which a rate is counted
+_WINDOW = 2.0  # seconds over which a rate is measured
 _FILES = 4096
 _SIDES = {"ndd": "ndd", "DALI": "DALI dynamic"}
 
@@ -53,8 +53,8 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def measure(setting: Setting, data: Path | None, batch_size: int | None = None) -> Iterator[Result]:
-    """Seconds to the first batch and to 80 % of the warm rate, and batches done by then: with an empty cache, and with the one
-    that a process leaves that compiles at the call. What a wheel carries is there in both."""
+    """Seconds to the first batch and to 80 % of the warm rate, and the number of batches by then: with an empty cache, and with
+    the cache of an earlier process. Both have the kernels of the wheel."""
     with tempfile.TemporaryDirectory(prefix="ndd-bench-") as cache:
         empty = _times("ndd", setting, data, batch_size, {"NDD_CACHE_DIR": cache})
         theirs = _times("DALI", setting, data, batch_size, {}) if "DALI" in setting.libraries else None
@@ -84,7 +84,7 @@ def warm_rate(times: list[float]) -> float:
 
 
 def seconds_to(times: list[float], warm: float) -> float | None:
-    """When the rate of the two seconds to come is first 80 % of the warm one; None if it never is."""
+    """The first time at which the rate of the next two seconds is 80 % of the warm rate; None if it never is."""
     needed = _SHARE * warm * _WINDOW
     for k, begin in enumerate(times):
         if begin + _WINDOW > times[-1]:

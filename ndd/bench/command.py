@@ -1,4 +1,4 @@
-"""The `bench` command: which sections, the table on the screen, the JSON file."""
+"""The `bench` command: its options, the table on the screen, and the JSON file."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
-    """The results of the sections that were asked for."""
+    """The results of the requested sections."""
     wanted = _SECTIONS if args.section == "all" else (args.section,)
     if "dispatch" in wanted:
         from ndd.bench import dispatch
@@ -122,7 +122,7 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
     if "speech" in wanted and (args.section == "speech" or speech_is_read()):
         from ndd.bench import speech
 
-        sounds = args.data if args.section == "speech" else None  # else it holds pictures
+        sounds = args.data if args.section == "speech" else None  # for other sections it holds pictures
         yield from speech.measure(setting, sounds, args.batch_size, args.images)
     if "ops" in wanted:
         from ndd.bench import operators
@@ -177,7 +177,7 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
 
 
 def speech_is_read() -> bool:
-    """Whether what reads sound files is installed; who asks for the section is told what is missing."""
+    """Whether the reader of sound files is installed. Without it, only an explicit request for the section raises an error."""
     return importlib.util.find_spec("soundfile") is not None
 
 

@@ -59,7 +59,7 @@ def anchors() -> list[float]:
 
 
 def _annotated(data: Path | None, least: int, place: Path) -> tuple[Path, Path]:
-    """A folder of images and a COCO file of at least this many: the user's own, or photographs with made-up boxes."""
+    """A folder of images and a COCO file of at least this many: the user's, or photographs with artificial boxes."""
     if data is not None and (data / "instances.json").exists():
         return data / "images", data / "instances.json"
     from PIL import Image
@@ -85,7 +85,7 @@ def _annotated(data: Path | None, least: int, place: Path) -> tuple[Path, Path]:
 
 
 def _epochs(library: Any, setting: Setting, root: Path, annotations: Path, batch: int) -> Callable[[], float]:
-    """A function that runs one epoch and gives images a second."""
+    """A function that runs one epoch and returns images a second."""
     device, boxes_of_ssd = setting.device, anchors()
     reader = library.readers.COCO(
         file_root=str(root), annotations_file=str(annotations), ltrb=True, ratio=True, random_shuffle=True

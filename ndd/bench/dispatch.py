@@ -1,4 +1,4 @@
-"""The cost of a call apart from its work: operators on four tiny images."""
+"""The overhead of a call: operators on four tiny images."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _CALLS = 400
 
 
 def measure(setting: Setting) -> Iterator[Result]:
-    """One operator with evaluation, a chain of eight, and the part of it that the caller waits for."""
+    """One operator with evaluation, a chain of eight, and the part that the caller waits for."""
     tiny = [np.zeros((4, 4, 3), np.uint8)] * 4
     batches = {
         name: library.batch(tiny, layout="HWC", device=setting.device).evaluate()

@@ -36,7 +36,7 @@ def make_setting(device: str, threads: int | None, with_dali: bool = True) -> Se
 
         if not torch.cuda.is_available():
             raise RuntimeError("--device gpu: torch sees no GPU. `python -m ndd doctor` says what to install.")
-    background.forbid()  # kernels are measured, and not what stands in for them
+    background.forbid()  # measures kernels instead of their fallbacks
     count = threads or ndd.get_num_threads()
     ndd.set_num_threads(count)
     setting = Setting(device, count, {"ndd": ndd})
@@ -60,7 +60,7 @@ def _dali(threads: int) -> tuple[Any, str]:
 
 
 def finish(value: Any) -> Any:
-    """Evaluates what an operator gave: a value, or several."""
+    """Evaluates the result of an operator: a value, or several."""
     if isinstance(value, tuple | list):
         for item in value:
             item.evaluate()

@@ -1,7 +1,7 @@
-"""The main job: JPEG files to normalised torch batches, and the parts of it that may bound it.
+"""The main job: JPEG files to normalised torch batches, and those of its parts that may limit it.
 
-Every library runs in a process of its own (`loop_sides.py`), one after the other: two in one process share the threads of
-nvImageCodec and each other's memory. Medians of the epochs are shown.
+The libraries run one after the other, each in its own process (`loop_sides.py`): in one process they would share memory and the
+threads of nvImageCodec. Medians of the epochs are shown.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ def measure(
     pictures: str = "",
     hw_load: float | None = None,
 ) -> Iterator[Result]:
-    """Images a second of each loop whose name begins with `only`, ndd beside the others; `pictures` makes files of a kind
-    first (`loop_pictures.PICTURES`), `hw_load` is the decoders' `hw_decoder_load`."""
+    """Images a second of each loop whose name begins with `only`, ndd beside the others; `pictures` converts the files to a
+    kind of `loop_pictures.PICTURES` first; `hw_load` is the decoders' `hw_decoder_load`."""
     with tempfile.TemporaryDirectory() as folder:
         root = data or PHOTOS
         if pictures:
             root = convert_pictures(Path(folder), root, pictures)
-        scan(root)  # says what is wrong with a folder
+        scan(root)  # raises an error for an unusable folder
         distinct = root
         if "read".startswith(only):
             distinct = distinct_files(Path(folder, "links"), root, images or _LEAST[setting.device])
@@ -102,7 +102,7 @@ def _target(setting: Setting, side: str) -> str:
 def _rate(
     side: str, setting: Setting, root: Path, batch_size: int, loop: str, images: int | None, hw_load: float | None
 ) -> tuple[float | None, float | None, dict[str, float]]:
-    """Images a second of one side, the caller's CPU time for a batch in ms, and that of Python's other threads; None where
+    """Images a second of one side, the caller's CPU time for a batch in ms, and the CPU time of Python's other threads; None if
     it cannot run here."""
     command = [
         sys.executable, "-m", "ndd.bench.loop_sides", side, loop, "--device", setting.device, "--data", str(root),

@@ -1,4 +1,4 @@
-"""Pictures of one kind for the loop benchmark, made of those of a folder."""
+"""Pictures of one kind for the loop benchmark, converted from those of a folder."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ class Kind(NamedTuple):
     """A kind of files.
 
     Attributes:
-        ending: how their names end.
-        size: width and height; None: as they are.
-        mode: Pillow's, RGB or L.
-        options: of Pillow's encoder.
-        most: how many there are, at most.
+        ending: the ending of their names.
+        size: width and height; None: unchanged.
+        mode: Pillow's mode, RGB or L.
+        options: options of Pillow's encoder.
+        most: the largest number of files.
     """
 
     ending: str
@@ -44,11 +44,11 @@ PICTURES = {
     "tiff": Kind(".tif", options={"compression": "tiff_lzw"}),
     "bmp": Kind(".bmp"),
 }
-"""The kinds by name. "tiny" is what CIFAR and MNIST have; a `tiny-mask` is gray."""
+"""The kinds by name. "tiny" is the size of CIFAR and MNIST; a `tiny-mask` is gray."""
 
 
 def convert_pictures(folder: Path, root: Path, name: str) -> Path:
-    """Files of one kind in `folder`, made of those below `root`."""
+    """Files of one kind in `folder`, converted from those below `root`."""
     from PIL import Image
 
     kind = PICTURES[name]
@@ -64,10 +64,10 @@ def convert_pictures(folder: Path, root: Path, name: str) -> Path:
 
 
 def distinct_files(folder: Path, root: Path, least: int) -> Path:
-    """A folder of at least `least` files: `root`, or links to its files in `folder`, each as often as it takes.
+    """A folder of at least `least` files: `root`, or `folder` with enough links to its files.
 
-    DALI keeps a file mapped as long as a sample of it waits in the shuffle buffer. A file that is named again meanwhile is not
-    opened again, which happens with no data set.
+    DALI maps a file while a sample of it waits in the shuffle buffer, and does not open it again for the same name. With a real
+    data set that never happens.
     """
     files = scan(root)
     if len(files.files) >= least:

@@ -1,10 +1,10 @@
 """One side of the loop benchmark, in a process of its own: `python -m ndd.bench.loop_sides SIDE LOOP ...` prints its rates.
 
-Every side reads JPEG files in random order with their labels and gives batches to torch on the device. What comes out is
-the same but for rounding and the random numbers.
+Every side reads JPEG files in random order with their labels, and passes batches to torch on the device. Results differ only by
+rounding and the random numbers.
 """
 
-# DALI's stubs and torch's data sets have narrower types than what they take.
+# The types in DALI's stubs and torch's data sets are narrower than necessary.
 # pyright: reportPrivateImportUsage=false, reportArgumentType=false, reportCallIssue=false
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ SIDES = ("ndd", "DALI dynamic", "DALI pipeline", "torchvision", "DataLoader")
 LOOPS = ("random_resized_crop", "resize", "normalize", "decode", "read")
 _SIZE = [224, 224]
 _RAGGED = ("normalize", "decode")  # their samples differ in shape
-_MOST_WORKERS = 16  # of DataLoader, as users set it on such a machine, at most the CPUs
+_MOST_WORKERS = 16  # of DataLoader, a usual setting on such a machine; at most the number of CPUs
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Runs epochs of one side; prints images a second of each but the first, and the CPU time in ms for a batch that this
-    thread spent in each, and that Python's other threads spent by their names, as JSON."""
+    """Runs epochs of one side. Prints as JSON, for each but the first: images a second, this thread's CPU time for a batch in
+    ms, and the CPU time of Python's other threads by their names."""
     parser = argparse.ArgumentParser()
     parser.add_argument("side", choices=SIDES)
     parser.add_argument("loop", choices=LOOPS)
@@ -65,7 +65,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def _cpu_of_threads() -> dict[str, float]:
-    """CPU seconds of Python's threads but this one, those of one purpose together; nothing where the system does not tell."""
+    """CPU seconds of Python's other threads, summed by their purpose; empty if the system does not tell."""
     seconds: dict[str, float] = {}
     for thread in threading.enumerate():
         told = Path(f"/proc/self/task/{thread.native_id}/schedstat")
@@ -76,7 +76,7 @@ def _cpu_of_threads() -> dict[str, float]:
 
 
 def settle(device: str) -> None:
-    """Waits for what the GPU has to do."""
+    """Waits for the GPU's pending work."""
     if device == "gpu":
         import torch
 
@@ -84,7 +84,7 @@ def settle(device: str) -> None:
 
 
 def dynamic(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
-    """Epoch after epoch of a library's loop: how many samples each batch has, when it is there."""
+    """Runs a library's loop, epoch after epoch; yields the number of samples of each batch when it is ready."""
     if args.side == "ndd":
         import ndd as library
     else:
@@ -146,7 +146,7 @@ def _pipeline(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
 
     pipe = body()
     pipe.build()
-    if args.loop in ("read", "decode", "normalize"):  # samples of different shapes: no iterator takes them
+    if args.loop in ("read", "decode", "normalize"):  # iterators do not take samples of different shapes
         while True:
             pipe.run()
             yield args.batch_size
@@ -159,7 +159,7 @@ def _pipeline(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
 
 
 class Files:
-    """A torch data set: what `load` makes of a file, and its label."""
+    """A torch data set: the result of `load` for a file, and its label."""
 
     def __init__(self, files: Folder, load: Callable[[str], Any]):
         self._names = [str(files.root / name) for name in files.files]
@@ -176,7 +176,7 @@ class Files:
 def _torchvision(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:
     """Files read by DataLoader's workers, decoded in batches by torchvision on the device, then v2 transforms of each.
 
-    The workers give bytes: 256 tensors a batch would each be handed over as an open file, more than a process may have.
+    The workers return bytes: 256 tensors a batch would each be transferred as an open file, more than a process may have.
     """
     import torch
 
@@ -196,7 +196,7 @@ def _torchvision(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int
             encoded = [torch.frombuffer(data, dtype=torch.uint8) for data, _ in batch]
             if are_jpegs:
                 images = io.decode_jpeg(encoded, mode=io.ImageReadMode.RGB, device=device)
-            else:  # one by one, on the CPU
+            else:  # on the CPU, one by one
                 images = [io.decode_image(data, mode=io.ImageReadMode.RGB).to(device) for data in encoded]
             if args.loop == "normalize" and work is not None:
                 for image in images:

@@ -1,18 +1,18 @@
-"""`bench mine SCRIPT.py`: a user's own loader beside the same written with ndd, each in a process of its own.
+"""`bench mine SCRIPT.py`: a user's own loader beside the same loader written with ndd, each in its own process.
 
-The script says what is compared:
+The script defines the two sides:
 
-    dataset = MyDataset("data", transform=transforms)     # what DataLoader takes; or, instead of it:
-    def loader():                                         # anything that is looped over once an epoch
+    dataset = MyDataset("data", transform=transforms)     # for DataLoader; or instead of it:
+    def loader():                                         # anything that is iterated once an epoch
         return DataLoader(dataset, batch_size=64, num_workers=8, shuffle=True)
 
-    def ndd_loop():                                       # the same with ndd: gives the batches of an epoch
+    def ndd_loop():                                       # the same with ndd: yields the batches of an epoch
         for jpegs, labels in reader.next_epoch(batch_size=64):
             yield ndd.resize(ndd.decoders.image(jpegs), size=[224, 224]).torch(), labels.torch()
 
-With `dataset` alone the loader is a DataLoader, shuffled, with a worker for each thread and batches of `batch_size` (64, or what
-the script says). `--only NAME` takes the function NAME of the script in place of `ndd_loop`, `--images N` leaves each epoch
-after N images. Both processes run the top of the script: what takes long, or is for one side alone, belongs into a function.
+With `dataset` alone the loader is a DataLoader, shuffled, with a worker for each thread and batches of `batch_size` (the
+script's, or 64). `--only NAME` uses the function NAME of the script instead of `ndd_loop`; `--images N` ends each epoch after N
+images. Both processes run the top level of the script, so slow code and code for one side belongs in a function.
 """
 
 from __future__ import annotations

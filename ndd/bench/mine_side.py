@@ -1,4 +1,4 @@
-"""One side of `bench mine`, in a process of its own: `python -m ndd.bench.mine_side SIDE SCRIPT ...` prints its numbers."""
+"""One side of `bench mine`, in its own process: `python -m ndd.bench.mine_side SIDE SCRIPT ...` prints its numbers."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from typing import Any
 from ndd.bench.train_sides import cpu_seconds
 from ndd.profiling import samples_of
 
-_MODULE = "ndd_bench_mine"  # workers that are spawned find the script by its path, see `loaded`
+_MODULE = "ndd_bench_mine"  # spawned workers find the script by its path, see `loaded`
 _BATCH = 64
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Loops over epochs of one side, and prints the median of images a second of all but the first as JSON; with it the busy cores,
-    the images of an epoch and the seconds to the first batch."""
+    """Loops over epochs of one side, and prints as JSON: the median of images a second without the first epoch, the busy cores,
+    the images of an epoch, and the seconds to the first batch."""
     parser = argparse.ArgumentParser()
     parser.add_argument("side", choices=["ndd", "yours"])
     parser.add_argument("script", type=Path)
@@ -34,7 +34,7 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--images", type=int, default=0)
     parser.add_argument("--loop", default="ndd_loop")
     args = parser.parse_args(argv)
-    with contextlib.redirect_stdout(sys.stderr):  # what the script prints is not a number
+    with contextlib.redirect_stdout(sys.stderr):  # the script's own output must not mix with the numbers
         script = loaded(args.script)
         epoch = ndd_loop(script, args) if args.side == "ndd" else own_loop(script, args)
         numbers = timed(epoch, args.rounds, args.images)
@@ -42,7 +42,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def loaded(path: Path) -> ModuleType:
-    """The script, run as a module. What stands under `if __name__ == "__main__":` is not run."""
+    """The script, run as a module: code under `if __name__ == "__main__":` does not run."""
     spec = importlib.util.spec_from_file_location(_MODULE, path)
     if spec is None or spec.loader is None:
         raise ValueError(f"bench mine: expected the name of a Python script, which ends with .py, got {path}")
@@ -53,7 +53,7 @@ def loaded(path: Path) -> ModuleType:
 
 
 def ndd_loop(script: ModuleType, args: Any) -> Callable[..., Any]:
-    """The batches of an epoch, by ndd."""
+    """The script's function with ndd: it yields the batches of an epoch."""
     import ndd
 
     loop: Any = getattr(script, args.loop, None)
@@ -67,7 +67,7 @@ def ndd_loop(script: ModuleType, args: Any) -> Callable[..., Any]:
 
 
 def own_loop(script: ModuleType, args: Any) -> Callable[..., Any]:
-    """The same, by the user's `loader` or `dataset`."""
+    """The same for the user's `loader` or `dataset`."""
     loader: Any = getattr(script, "loader", None)
     if loader is not None:
         return loader if callable(loader) and not hasattr(loader, "__iter__") else lambda: loader
@@ -84,7 +84,7 @@ def own_loop(script: ModuleType, args: Any) -> Callable[..., Any]:
 
 
 def timed(epoch: Callable[..., Any], rounds: int, most: int) -> dict[str, float]:
-    """Numbers of `rounds` epochs after one that is not counted, of at most `most` images each (0: whole ones)."""
+    """The numbers of `rounds` epochs after one that is not counted, with at most `most` images each (0: all)."""
     rates, cores, count, first = [], [], 0, None
     for k in range(rounds + 1):
         count, began, spent = 0, time.perf_counter(), cpu_seconds()
@@ -104,7 +104,7 @@ def timed(epoch: Callable[..., Any], rounds: int, most: int) -> dict[str, float]
 
 
 def _settle(batch: Any) -> None:
-    """Waits for a batch of ndd's, and for what the GPU does to it."""
+    """Waits for a batch of ndd, and for the GPU's work on it."""
     values = batch.values() if isinstance(batch, dict) else batch if isinstance(batch, tuple | list) else (batch,)
     for value in values:
         if hasattr(value, "evaluate"):

@@ -17,7 +17,7 @@ _POLYGONS, _VERTICES = 20, 30  # of a picture, of a polygon
 
 
 def arrays(data: Path | None, count: int) -> dict[str, tuple[list[Any], str | None]]:
-    """By name: the samples and their layout. Equal for both libraries, and at every run."""
+    """By name: the samples and their layout, the same for both libraries and in every run."""
     rng = np.random.default_rng(7)
     images = decoded(data, count)
     small = [np.resize(i, (224, 224, 3)) for i in images]
@@ -82,8 +82,8 @@ def _wave_file(samples: np.ndarray) -> np.ndarray:
 
 
 def _compressed(signals: list[np.ndarray], kind: str) -> list[np.ndarray]:
-    """Files of 16 kHz, of four signals again and again, smoothed as sound is (of white noise FLAC finds nothing to predict);
-    WAVs where soundfile is not installed."""
+    """Files of 16 kHz that repeat four signals, smoothed like sound, because FLAC cannot compress white noise; WAVs if
+    soundfile is not installed."""
     try:
         import soundfile
     except (ImportError, OSError):
@@ -97,7 +97,7 @@ def _compressed(signals: list[np.ndarray], kind: str) -> list[np.ndarray]:
 
 
 def inputs(library: Any, source: dict[str, tuple[list[Any], str | None]], device: str, types: Any) -> SimpleNamespace:
-    """The arrays as batches of `library` on `device`; encoded images stay on the CPU, where decoders take them.
+    """The arrays as batches of `library` on `device`; encoded images stay on the CPU, as decoders need them.
 
     `types` is the library's module of enumerations.
     """

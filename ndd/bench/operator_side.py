@@ -1,4 +1,4 @@
-"""One library of `bench ops`, in a process of its own, which answers the names of rows with seconds:
+"""One library of `bench ops`, in its own process, which reads names of rows and answers with seconds:
 
 python -m ndd.bench.operator_side SIDE DEVICE THREADS DATA BATCH_SIZE SECONDS
 """
@@ -16,19 +16,19 @@ from ndd.bench.operator_inputs import arrays, inputs
 from ndd.bench.operator_table import TABLE
 from ndd.bench.rounds import enough_calls, seconds_each
 
-_LEAST_ON_GPU = 20  # calls: of six decodes, which threads and engines share, the medians differed by a third
+_LEAST_ON_GPU = 20  # calls: with six decodes, shared by threads and engines, the medians differed by a third
 
 
 class Rows:
-    """Times rows of the table with one library. `x` are its inputs, on the device that is measured."""
+    """Times rows of the table with one library. `x` are its inputs, on the measured device."""
 
     def __init__(self, setting: Setting, side: str, x: Any):
         self._setting, self._side, self._x = setting, side, x
-        self._warm, self._count = "", 0  # the row that was asked for last, and how many calls of it are timed
+        self._warm, self._count = "", 0  # the last row, and how many calls of it are timed
 
     def answer(self, row: str) -> dict[str, Any]:
-        """`{"seconds": ...}` for a call, or `{"why": ...}` where there is none to tell. A row is warmed up where it is another
-        than the last."""
+        """`{"seconds": ...}` for a call, or `{"why": ...}` without a number. A row other than the last one is warmed up
+        first."""
         library, settle = self._setting.libraries[self._side], self._setting.settle
 
         def work() -> Any:
@@ -37,19 +37,19 @@ class Rows:
         try:
             if row != self._warm:
                 if self._setting.device == "cpu" and _on_gpu(work()):
-                    # Nobody waits for its kernel here, and it is another device than the table's.
+                    # This does not wait for the kernel, and the device is not the table's.
                     return {"why": f"{self._side}: on its GPU only"}
                 least = _LEAST_ON_GPU if self._setting.device == "gpu" else 1
                 self._count = max(enough_calls(work, settle, self._setting.seconds), least)
                 self._warm = row
             return {"seconds": seconds_each(work, self._count, settle)}
         except Exception as error:
-            # An operator that one side lacks or refuses on this device is a line without a number.
+            # An operator that a side does not have on this device gets a line without a number.
             return {"why": _why(self._side, error)}
 
 
 def _on_gpu(value: Any) -> bool:
-    """Whether a value lies on a GPU, or one of several. DALI moves inputs there for an operator that it has only there."""
+    """Whether a value, or one of several, is on a GPU. DALI moves inputs there for operators that it has for GPUs only."""
     values = value if isinstance(value, tuple | list) else (value,)
     return any(item.device.device_type == "gpu" for item in values)
 
@@ -57,15 +57,15 @@ def _on_gpu(value: Any) -> bool:
 def _why(side: str, error: Exception) -> str:
     if isinstance(error, AttributeError):
         return f"not in {side}"
-    reason = error.__cause__ or error  # DALI's outer text only says that it happened later
+    reason = error.__cause__ or error  # DALI's outer text only says that the error is a late one
     text = (str(reason).strip() or type(reason).__name__).splitlines()[0]
     return f"{side}: {text[:90]}"
 
 
 def _answer(side: str, device: str, threads: str, data: str, batch_size: str, seconds: str) -> None:
-    """The process of one library: an answer for each line that comes in; an empty line asks whether it is ready."""
+    """The process of one library: an answer for each line of the input; an empty line asks whether it is ready."""
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever a library prints is not an answer
+    os.dup2(2, 1)  # a library's own output must not mix with the answers
     setting = make_setting(device, int(threads), side == "DALI")
     setting.seconds = float(seconds)
     source = arrays(Path(data) if data else None, int(batch_size))

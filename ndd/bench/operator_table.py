@@ -1,6 +1,6 @@
-"""What `bench ops` calls: one line for each operator, the same call for both libraries.
+"""The calls of `bench ops`: one line for each operator, the same call for both libraries.
 
-`m` is ndd or DALI's dynamic mode, `x` are the inputs of `ndd.bench.operator_inputs` on the device that is measured.
+`m` is ndd or DALI's dynamic mode, `x` are the inputs of `ndd.bench.operator_inputs` on the measured device.
 """
 
 from __future__ import annotations
@@ -158,4 +158,4 @@ WITHOUT_A_LINE = {
     "decoders.inflate": "on a GPU only in DALI", "decoders.video": "bench video", "dump_image": "writes files",
     "io.file.read": "bench readers",
 }  # fmt: skip
-"""Why an operator is not in the table; those of `ndd.experimental` that are there are the others' old names."""
+"""Why operators are not in the table. Operators of `ndd.experimental` in it are old names of others."""

@@ -1,4 +1,4 @@
-"""Each operator of the table on a batch, each library in a process of its own, in turn."""
+"""Each operator of the table on a batch; the libraries take turns, each in its own process."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Answer = Callable[[str], dict[str, Any]]
 
 
 def measure(setting: Setting, data: Path | None, batch_size: int = 64, only: str = "") -> Iterator[Result]:
-    """Milliseconds for a batch, call to result; on a GPU many calls in a row and one wait at the end.
+    """Milliseconds for a batch, from call to result; on a GPU many calls in a row with one wait at the end.
 
-    On the CPU a library that computes a row on its GPU whatever the input has no number for it.
+    On the CPU, a library has no number for a row that it always computes on its GPU.
     """
     options = setting.device, str(setting.threads), str(data or ""), str(batch_size), str(setting.seconds)
     sides = {side: _Side(side, *options) for side in setting.libraries}
@@ -35,7 +35,7 @@ def measure(setting: Setting, data: Path | None, batch_size: int = 64, only: str
 
 
 def summary(results: Sequence[Result]) -> str:
-    """How many rows there are, the geometric mean of their ratios, and those above 1.0 by name."""
+    """The number of rows, the geometric mean of their ratios, and the names of those above 1.0."""
     ratios = {r.name.rsplit(", ", 2)[0]: r.ratio for r in results if r.ratio is not None}
     if not ratios:
         return f"ops: {len(results)} rows, none with both numbers"
@@ -45,17 +45,17 @@ def summary(results: Sequence[Result]) -> str:
 
 
 class _Side:
-    """The process of one library; where it ends at a row, the next row has a new one."""
+    """The process of one library; if it ends in a row, the next row starts a new one."""
 
     def __init__(self, side: str, *arguments: str):
         self._side, self._arguments = side, arguments
         self._process: Process | None = None
 
     def answer(self, row: str) -> dict[str, Any]:
-        """The answer of the process, or that it ended. RuntimeError if it ends before the first row."""
+        """The answer of the process, or the message that it ended. RuntimeError if it ends before the first row."""
         if self._process is None:
             self._process = Process("ndd.bench.operator_side", self._side, *self._arguments)
-            self._process.ask("")  # nothing else is measured while it starts
+            self._process.ask("")  # waits for the start, so that it disturbs no measurement
         try:
             return self._process.ask(row)
         except RuntimeError as error:
@@ -89,7 +89,7 @@ def _compare(row: str, title: str, answers: Mapping[str, Answer], rounds: int) -
             interleaved(timed, 1)  # warms up
             times = interleaved(timed, rounds)
         except _NoNumber as error:
-            del timed[error.side]  # the other one is measured alone
+            del timed[error.side]  # the other side is measured alone
             notes.append(str(error))
     ms = {side: each * 1e3 for side, each in times.items()}
     return Result("ops", title, "ms", ms.get("ndd"), ms.get("DALI"), "; ".join(notes))

@@ -1,7 +1,7 @@
 """Readers of today's formats beside each format's own loader: photographs decoded and cropped at random to 224 x 224.
 
-The loaders decode with Pillow in as many worker processes as there are cores, as their documentation shows. Each side runs in a
-process of its own; a loader whose library is not installed has no number.
+The loaders decode with Pillow in a worker process for each core, as their documentation shows. Each side runs in its own
+process; a loader whose library is not installed has no number.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ from typing import Any, NamedTuple
 from ndd.bench.rounds import Result
 
 _BATCH, _SIZE = 64, 224
-_COUNT = 1024  # photographs, 64 different ones over and over
+_COUNT = 1024  # photographs, of which 64 differ
 
 
 class Loader(NamedTuple):
-    """A format: how its data are written, the reader's arguments, and the data set of its own library."""
+    """A format: the function that writes its data, the reader's arguments, and the data set of its own library."""
 
     write: Callable[[Path, Sequence[bytes]], None]
     arguments: Callable[[Path], dict[str, Any]]
@@ -52,7 +52,7 @@ def _arrow(folder: Path, pictures: Sequence[bytes]) -> None:
 
 
 def _samples(pictures: Sequence[bytes]) -> list[bytes]:
-    """Of a picture and a label of 8 bytes, whose sizes are told."""
+    """Samples of a picture and a label of 8 bytes, with their sizes."""
     return [struct.pack("<II", len(d), 8) + d + struct.pack("<q", i) for i, d in enumerate(pictures)]
 
 

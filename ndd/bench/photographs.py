@@ -1,4 +1,4 @@
-"""The images that are measured with: encoded files, and decoded arrays that both libraries are given."""
+"""The images for measurements: encoded files, and decoded arrays for both libraries."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def folder(data: Path | None, least: int) -> Folder:
 
 
 def decoded(data: Path | None, count: int) -> list[np.ndarray]:
-    """`count` RGB images, uint8 HWC, of the sizes that the files have."""
+    """`count` RGB images, uint8 HWC, in the sizes of the files."""
     from PIL import Image
 
     files = folder(data, count)

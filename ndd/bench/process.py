@@ -1,4 +1,4 @@
-"""One library in a process of its own, which answers questions: each would else find what the other left behind."""
+"""One library in its own process, which answers questions, so that the libraries cannot affect each other."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class Process:
-    """`python -m module arguments...`: it writes a line of JSON for each line that it reads."""
+    """`python -m module arguments...`: a process that writes a line of JSON for each line that it reads."""
 
     def __init__(self, module: str, *arguments: str):
         command = [sys.executable, "-m", module, *arguments]

@@ -1,6 +1,6 @@
-"""Readers on records in the page cache, each library in a process of its own, in turn.
+"""Readers on records in the page cache; the libraries take turns, each in its own process.
 
-A reader is one `Kind`: what writes the records, and the reader's arguments for them.
+Each reader has a `Kind`: the function that writes the records and returns the reader's arguments.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Written = dict[str, Any]  # the reader's arguments
 
 
 class Kind(NamedTuple):
-    """How a reader is measured: `make(folder, records)` writes the records and gives the reader's arguments."""
+    """The measurement of a reader: `make(folder, records)` writes the records and returns the reader's arguments."""
 
     make: Callable[[Path, Sequence[bytes]], Written]
     devices: tuple[str, ...] = ("cpu",)
@@ -78,12 +78,12 @@ def _tfrecord(folder: Path, records: Sequence[bytes]) -> Written:
             )
             example = _field(1, features)
             start = out.tell()
-            out.write(struct.pack("<QI", len(example), 0) + example + bytes(4))  # no reader here looks at the CRCs
+            out.write(struct.pack("<QI", len(example), 0) + example + bytes(4))  # no reader here checks the CRCs
             index.write(f"{start} {out.tell() - start}\n")
     return {"path": str(folder / "a.tfrecord"), "index_path": str(folder / "a.idx"), "features": _FEATURES}
 
 
-_FEATURES = "features"  # stands for those of the library that is measured
+_FEATURES = "features"  # a placeholder for the measured library's
 
 
 def _feature(name: bytes, value: bytes) -> bytes:
@@ -208,7 +208,7 @@ KINDS = {
 
 
 class _Records(Sequence[bytes]):
-    """`count` records that are few different ones, over and over."""
+    """`count` records that repeat a few."""
 
     def __init__(self, distinct: list[bytes], count: int):
         self.distinct, self._count = distinct, count
@@ -227,7 +227,7 @@ def _distinct(records: Sequence[bytes]) -> list[bytes]:
 
 
 def contents(data: Path | None, size: int) -> list[bytes]:
-    """Photographs of about this size, from the folder; where they are smaller or there is none, noise."""
+    """Photographs of about this size from the folder; noise if they are smaller or there is no folder."""
     records: list[bytes] = []
     if data is not None and size > 10_000:
         paths = sorted(p for p in data.rglob("*") if p.suffix.lower() in (".jpg", ".jpeg"))
@@ -237,9 +237,8 @@ def contents(data: Path | None, size: int) -> list[bytes]:
 
 
 def _as_from_a_disk(folder: Path) -> None:
-    """Writes large files anew, in pieces of 1 MB: the page cache keeps what is written at once together, as what is read
-    from a disk at once, and `read` of a file that was written in pieces of 16 kB (a tar by Python) takes up to twice as
-    long."""
+    """Rewrites large files in pieces of 1 MB. The page cache groups pages by the write or disk read that filled them, and
+    `read` of a file written in pieces of 16 kB (a tar by Python) takes up to twice as long."""
     for path in [path for path in folder.rglob("*") if path.is_file() and path.stat().st_size > _PIECE]:
         with open(path, "rb") as old, open(folder / "anew", "wb", buffering=0) as new:
             while piece := old.read(_PIECE):
@@ -248,8 +247,8 @@ def _as_from_a_disk(folder: Path) -> None:
 
 
 def measure(setting: Setting, data: Path | None, only: str = "", records: int | None = None) -> Iterator[Result]:
-    """Of whole epochs samples a second and CPU time for each; the memory that ten epochs added; the time until the first
-    batch is there."""
+    """For whole epochs: samples a second, CPU time of a sample, the memory that ten epochs add, and the time to the first
+    batch."""
     count = records or 20_000
     for name, kind in KINDS.items():
         if only.lower() not in name.lower() or setting.device not in kind.devices:
@@ -279,8 +278,8 @@ def measure(setting: Setting, data: Path | None, only: str = "", records: int | 
 def _alternating(
     sides: list[str], name: str, arguments: Written, setting: Setting, count: int
 ) -> dict[str, dict[str, float]]:
-    """The best of the epochs' rates and CPU times, an epoch of each library in turn (what else the machine does only takes
-    away); each library's process lives through all."""
+    """The best of the epochs' rates and CPU times, since other load can only make them worse. The libraries take turns by
+    epoch, each in one process for all epochs."""
     options = setting.device, str(setting.threads), json.dumps(arguments)
     processes = {side: Process("ndd.bench.readers", side, name, *options) for side in sides}
     try:
@@ -299,7 +298,7 @@ def _alternating(
 
 
 def _resident() -> float:
-    """MB of memory of this process that are its own (pages of files left out, where the system says it)."""
+    """MB of this process's own memory (without pages of files, if the system tells)."""
     try:
         text = Path("/proc/self/status").read_text()
         return int(text.partition("RssAnon:")[2].split()[0]) / 1024
@@ -310,9 +309,9 @@ def _resident() -> float:
 
 
 def _answer(side: str, name: str, device: str, threads: str, arguments: str) -> None:
-    """The process of one library: an answer for each line that comes in."""
+    """The process of one library: an answer for each line of the input."""
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever a library prints is not an answer
+    os.dup2(2, 1)  # a library's own output must not mix with the answers
     setting = make_setting(device, int(threads), side == "DALI")
     library = setting.libraries[side]
     options = json.loads(arguments)
@@ -350,7 +349,7 @@ def _answer(side: str, name: str, device: str, threads: str, arguments: str) -> 
 
 
 def made_reader(side: str, name: str, dataset: Written, library: Any = None) -> Any:
-    """The reader of a `Kind` in the library of a side, with the arguments that its `make` gave."""
+    """The reader of a `Kind` in the library of a side, with the arguments that its `make` returned."""
     if library is None:
         import ndd as library
     if dataset.get("features") == _FEATURES:

@@ -1,4 +1,5 @@
-"""ResNet-18 and ResNet-50 (He et al. 2015; a bottleneck strides in its 3 x 3 convolution), and a small network for CPUs."""
+"""ResNet-18 and ResNet-50 (He et al. 2015, with the stride in a bottleneck's 3 x 3 convolution), and a small network for
+CPUs."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ _DEPTHS = {"resnet18": (2, 2, 2, 2), "resnet50": (3, 4, 6, 3)}
 def network(name: str, classes: int = 1000) -> nn.Module:
     """A network for images `[N, 3, 224, 224]`, with random weights.
 
-    `small` has three convolutions, so that a CPU trains it within milliseconds.
+    `small` has three convolutions, for steps of milliseconds on a CPU.
     """
     if name == "small":
         layers = [_convolution(3, 8, 7, 8), nn.ReLU(), _convolution(8, 16, 3, 2), nn.ReLU(), _convolution(16, 32, 3, 2)]

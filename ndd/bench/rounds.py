@@ -8,12 +8,12 @@ from dataclasses import asdict, dataclass
 from statistics import median
 from typing import Any
 
-_PAUSE = 0.02  # what one side leaves running (read-ahead, freed memory) settles before the other is timed
+_PAUSE = 0.02  # lets background work of one side (read-ahead, freeing memory) end before the other is timed
 
 
 @dataclass
 class Result:
-    """One line of the report: the same thing timed in both libraries."""
+    """One line of the report: the same work timed in both libraries."""
 
     section: str
     name: str
@@ -33,7 +33,7 @@ class Result:
 
 
 def interleaved(sides: Mapping[str, Callable[[], float]], rounds: int) -> dict[str, float]:
-    """The median of `rounds` results of each side, measured ABAB...; each round begins with the other side."""
+    """The median of `rounds` results of each side, measured ABAB...; rounds begin with alternating sides."""
     rates: dict[str, list[float]] = {name: [] for name in sides}
     order = list(sides)
     for _ in range(rounds):
@@ -45,7 +45,7 @@ def interleaved(sides: Mapping[str, Callable[[], float]], rounds: int) -> dict[s
 
 
 def seconds_each(work: Callable[[], Any], count: int, settle: Callable[[], None]) -> float:
-    """Seconds for one of `count` calls of `work`; `settle` waits for what they queued and is part of the time."""
+    """Seconds for one of `count` calls of `work`; `settle` waits for the work that they queued, and is part of the time."""
     settle()
     start = time.perf_counter()
     for _ in range(count):
@@ -55,7 +55,7 @@ def seconds_each(work: Callable[[], Any], count: int, settle: Callable[[], None]
 
 
 def enough_calls(work: Callable[[], Any], settle: Callable[[], None], seconds: float) -> int:
-    """How many calls last about `seconds`; warms up by the way."""
+    """The number of calls that take about `seconds`; also warms up."""
     work()
     once = seconds_each(work, 2, settle)
     return max(1, min(2000, int(seconds / max(once, 1e-7))))

@@ -1,7 +1,7 @@
-"""A bucket of S3 whose answers come late, on the loopback: `slow_store(folder, seconds)`, without signatures.
+"""A slow S3 bucket on the loopback: `slow_store(folder, seconds)`, without signatures.
 
-A thread for each connection, and the system sends files by itself (`sendfile`), so that the server takes few of the cores that
-are measured.
+It has a thread for each connection, and files are sent by the system (`sendfile`), so that the server uses little of the
+measured CPU time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _END = b"\r\n\r\n"
 
 @contextlib.contextmanager
 def slow_store(folder: Path, seconds: float = 0.05) -> Iterator[str]:
-    """The URL of a store in a process of its own, which serves the folders of a folder as buckets."""
+    """The URL of a store in its own process, which serves the folders in a folder as buckets."""
     process = subprocess.Popen([sys.executable, __file__, str(folder), str(seconds)], stdout=subprocess.PIPE, text=True)
     if process.stdout is None:
         raise RuntimeError("the store has no output to say its port by")
@@ -45,7 +45,7 @@ def _serve(folder: Path, seconds: float) -> None:
 
 
 def _answers(connection: socket.socket, folder: Path, seconds: float) -> None:
-    """Answers the requests of one connection, each after some seconds."""
+    """Answers the requests of one connection, each after this number of seconds."""
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     received = b""
     with connection, contextlib.suppress(OSError):

@@ -1,7 +1,7 @@
-"""Long runs and hard ends: memory that must stay flat, samples that must not be lost, processes that must end in silence.
+"""Long runs and abrupt exits: memory must not grow, samples must not be lost, and processes must end without output.
 
-`python -m ndd bench soak` counts what went wrong, and how much memory an iteration leaves behind; the target of every
-count is 0. Nothing here is compared with DALI: parts of it end in a crash or a hang there.
+`python -m ndd bench soak` counts failures and measures the memory that an iteration leaves behind; the target of every count is
+0. There is no comparison with DALI, where some parts crash or hang.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ndd.bench.photographs import folder
 from ndd.bench.rounds import Result
 
 _BATCH = 8
-_SMALL = 96  # pixels: long runs are about iterations, not about pixels
+_SMALL = 96  # pixels: small, because the number of iterations matters
 _FLAT = "<= 0.5"  # kB an iteration; the first fifth, which fills pools and caches, does not count
 _PROCESS_SECONDS = 300.0
 
@@ -53,13 +53,13 @@ def _reader(data: Path | None, **options: Any) -> ndd.readers.File:
 
 
 def _memory() -> int:
-    """Bytes of this process that are in memory."""
+    """Resident bytes of this process."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def _gpu_memory() -> int:
-    """Bytes of the GPU that are taken, by torch and by decoders."""
+    """Bytes of GPU memory that torch and the decoders use."""
     import torch
 
     free, whole = torch.cuda.mem_get_info()
@@ -67,12 +67,12 @@ def _gpu_memory() -> int:
 
 
 def _growth(work: Callable[[int], Any], count: int) -> float:
-    """Kilobytes of the host that one of `count` iterations leaves behind, when the first fifth is over."""
+    """Kilobytes of host memory that one of `count` iterations leaves behind, without the first fifth."""
     return _growths(work, count, [_memory])[0]
 
 
 def _growths(work: Callable[[int], Any], count: int, measures: list[Callable[[], int]]) -> list[float]:
-    """The same for several kinds of memory, each with a function that gives the bytes in use."""
+    """The same for several kinds of memory, each with a function that returns the bytes in use."""
     first = max(count // 5, 1)
     for i in range(first):
         work(i)
@@ -85,7 +85,7 @@ def _growths(work: Callable[[int], Any], count: int, measures: list[Callable[[],
 
 
 def _loop(setting: Setting, data: Path | None, count: int) -> Iterator[Result]:
-    """The loop of README, again and again."""
+    """The loop of the README, repeated."""
     reader, where = _reader(data, random_shuffle=True), setting.device
     epoch = iter(())
 
@@ -100,7 +100,7 @@ def _loop(setting: Setting, data: Path | None, count: int) -> Iterator[Result]:
         mirror = ndd.random.coin_flip(batch_size=_BATCH)
         ndd.crop_mirror_normalize(images, mean=[120.0], std=[60.0], mirror=mirror).torch()
 
-    # A loop that runs ahead has more buffers of a size in use at some time in thousands of iterations than ever before.
+    # Over thousands of iterations, a loop that runs ahead now and then has more buffers of a size in use than before.
     places = {"host kept for reuse": free_bytes, "host, other": lambda: _memory() - free_bytes()}
     if where == "gpu":
         places["GPU"] = _gpu_memory
@@ -110,7 +110,7 @@ def _loop(setting: Setting, data: Path | None, count: int) -> Iterator[Result]:
 
 
 def _threads(setting: Setting, data: Path | None, count: int) -> Iterator[Result]:
-    """Eight threads, each with a loop of its own, take batches of one reader: none lost, none twice."""
+    """Eight threads, each with its own loop, take batches of one reader: no sample is lost or read twice."""
     reader, lock = _reader(data), threading.Lock()
     seen: list[int] = []
     errors: list[BaseException] = []
@@ -148,19 +148,19 @@ def _threads(setting: Setting, data: Path | None, count: int) -> Iterator[Result
 
 
 def _abandoned(setting: Setting, data: Path | None, count: int) -> Iterator[Result]:
-    """Epochs left in the middle, at any place; each second one with a reset, so that both ways on are taken."""
+    """Epochs left at a random place; every second one with a reset, so that both ways to continue are used."""
     reader, chance = _reader(data), random.Random(0)
     others = set(threading.enumerate())
 
     def iteration(i: int) -> None:
         stop = chance.randrange(4)
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that it was left is what the reader warns of
+            warnings.simplefilter("ignore")  # the reader warns of epochs that were left
             for place, (jpegs, _) in enumerate(reader.next_epoch(batch_size=_BATCH)):
                 images = ndd.resize(ndd.decoders.image(jpegs, device=setting.device), size=[_SMALL, _SMALL])
                 if place == stop:
                     break
-        images.evaluate()  # else the queue of calls that nobody waits for is what grows
+        images.evaluate()  # otherwise the queue of unevaluated calls grows
         if i % 2:
             reader.reset()
 
@@ -191,7 +191,7 @@ def _(image, out, bad):
 
 
 def _exceptions(setting: Setting, data: Path | None, count: int) -> Iterator[Result]:
-    """Errors in every place: at the call, in a decoder, in a user's operator, in the loop. The next call works."""
+    """Errors in every place: at the call, in a decoder, in a user's operator, in the loop. The next call must work."""
     jpegs = _reader(data).fetch(range(_BATCH))[0].evaluate()
     damaged: Any = ndd.batch([np.asarray(t)[: 200 + 50 * i] for i, t in enumerate(jpegs.tensors)])
     wrong = 0
@@ -302,7 +302,7 @@ for number in range(5):
 
 
 def _processes(code: str, count: int, side_by_side: int = 1, empty_cache: bool = False) -> int:
-    """How many of `count` rounds of processes did not end with code 0 and in silence."""
+    """The number of `count` rounds of processes that ended with a code other than 0 or with output."""
     wrong = 0
     for _ in range(count):
         seed = random.randrange(2**32)

@@ -1,4 +1,4 @@
-"""The speech loop: sound files to normalised log-mel batches on torch, each library in a process of its own, in turn."""
+"""The speech loop: sound files to normalised log-mel batches on torch, the libraries take turns, each in its own process."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ STAGES: dict[str, Callable[[Any, str, Any], Any]] = {
 def measure(
     setting: Setting, data: Path | None, batch_size: int | None = None, recordings: int | None = None
 ) -> Iterator[Result]:
-    """Recordings a second. `data`: a folder with WAV, FLAC or OGG files at any depth; else some are made."""
+    """Recordings a second. `data`: a folder with WAV, FLAC or OGG files at any depth; without it, generated files."""
     batch = batch_size or _BATCH
     count = recordings or (256 if setting.device == "cpu" else 2048)
     with tempfile.TemporaryDirectory() as folder:
@@ -87,7 +87,7 @@ def measure(
 
 
 def _alternating(processes: dict[str, Process], stage: str, rounds: int) -> dict[str, float]:
-    """The median of the epochs' rates; an epoch of each in turn, after one that is not counted."""
+    """The median of the epochs' rates; the libraries take turns by epoch, after one that is not counted."""
     rates: dict[str, list[float]] = {side: [] for side in processes}
     for process in processes.values():
         process.ask(stage)
@@ -99,7 +99,7 @@ def _alternating(processes: dict[str, Process], stage: str, rounds: int) -> dict
 
 def _generated(folder: Path) -> list[Path]:
     """Sixteen recordings of 2 to 15 s of noise that comes and goes, 16 bits at 22.05 kHz, half of them FLAC."""
-    import soundfile  # the benchmark writes what the decoder reads
+    import soundfile  # the benchmark writes the files itself
 
     rng, paths = np.random.default_rng(3), []
     for i, seconds in enumerate(rng.uniform(2, 15, 16)):
@@ -111,9 +111,9 @@ def _generated(folder: Path) -> list[Path]:
 
 
 def _answer(side: str, device: str, threads: str, batch: str, listed: str) -> None:
-    """The process of one library: an epoch of a stage for each line that comes in."""
+    """The process of one library: an epoch of a stage for each line of the input."""
     out = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever a library prints is not an answer
+    os.dup2(2, 1)  # a library's own output must not mix with the answers
     setting = make_setting(device, int(threads), side == "DALI")
     library = setting.libraries[side]
     reader = library.readers.File(files=json.loads(Path(listed).read_text()), random_shuffle=True)

@@ -1,4 +1,4 @@
-"""The cost of starting: the import beside torch's, and the first call of an operator on a new and on a known machine."""
+"""The cost of starting: the import, and the first call of an operator without and with compiled kernels on the disk."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _MODULES = {"ndd": "ndd", "DALI": "nvidia.dali.experimental.dynamic"}
 
 
 def measure_import(setting: Setting) -> Iterator[Result]:
-    """Seconds that the import adds to torch's, each in a process of its own."""
+    """Seconds that the import adds to torch's, each in its own process."""
     sides = {
         side: lambda module=module: _numbers(_IMPORT.format(module=module))[0]
         for side, module in _MODULES.items()
@@ -37,7 +37,7 @@ def measure_import(setting: Setting) -> Iterator[Result]:
 
 
 def measure_first_call(setting: Setting) -> Iterator[Result]:
-    """Seconds of the first call in a process: with empty compile caches, then with those that it left."""
+    """Seconds of the first call in a process: with empty compile caches, then with the caches of that process."""
     for name in _FEW:
         theirs = _first_call("DALI", name, setting.device, {})[0] if "DALI" in setting.libraries else None
         with tempfile.TemporaryDirectory(prefix="ndd-bench-") as folder:
@@ -48,8 +48,8 @@ def measure_first_call(setting: Setting) -> Iterator[Result]:
 
 
 def measure_first_calls(setting: Setting, only: str = "") -> Iterator[Result]:
-    """The same for each line of `bench ops`, with empty caches; beside the target, seconds of CPU time in both states, and how many
-    kernels were compiled: none where a wheel brings them."""
+    """The same for each line of `bench ops`, with empty caches; beside the target, seconds of CPU time in both states and the
+    number of compiled kernels, which is 0 for kernels in the wheel."""
     for name in TABLE:
         if only not in name:
             continue
@@ -57,7 +57,7 @@ def measure_first_calls(setting: Setting, only: str = "") -> Iterator[Result]:
         try:
             with tempfile.TemporaryDirectory(prefix="ndd-bench-") as folder:
                 ours, spent = _first_call("ndd", name, setting.device, {"NDD_CACHE_DIR": folder})
-                # Another process compiles all of it, the next one finds it.
+                # One process compiles all kernels, the next one loads them.
                 _first_call("ndd", name, setting.device, {"NDD_CACHE_DIR": folder, "NDD_COMPILE_IN_BACKGROUND": "0"})
                 _, seconds = _first_call("ndd", name, setting.device, {"NDD_CACHE_DIR": folder})
                 compiled = _kept_kernels(Path(folder))
@@ -72,12 +72,12 @@ def measure_first_calls(setting: Setting, only: str = "") -> Iterator[Result]:
 
 
 def _kept_kernels(folder: Path) -> int:
-    """How many kernels for the CPU were compiled, and not found in the package."""
+    """The number of CPU kernels that were compiled because the package does not have them."""
     return len(list(folder.rglob(f"*{SUFFIX}")))
 
 
 def first_call(side: str, name: str, device: str) -> tuple[float, float]:
-    """Makes a call of `bench ops`, the first one of this process: seconds until the value is there, and those of its CPUs."""
+    """Makes the first call of this process, one of `bench ops`: seconds to the value, and seconds of CPU time."""
     import torch
 
     library = importlib.import_module(_MODULES[side])
@@ -90,7 +90,7 @@ def first_call(side: str, name: str, device: str) -> tuple[float, float]:
 
 
 def _first_call(side: str, name: str, device: str, environment: dict[str, str]) -> list[float]:
-    users = {"NDD_COMPILE_IN_BACKGROUND": "1"}  # as it is where nothing is measured
+    users = {"NDD_COMPILE_IN_BACKGROUND": "1"}  # the default outside of benchmarks
     return _numbers(_FIRST.format(side=side, call=name, device=device), users | environment)
 
 

@@ -1,10 +1,9 @@
-"""Readers over a bucket that answers late, beside the bucket's plain client: `bench readers --store`.
+"""Readers over a slow bucket, beside a plain client of the bucket: `bench readers --store`.
 
-The store is on the loopback and answers 50 ms after each request. The client (obstore) asks for the same bytes over as many
-connections: in stored order for ranges of 2 MB of the same files, in shuffled order for one picture a request, as the readers do.
-Parquet is shuffled within a buffer of samples, so its row groups are read whole in both orders. Where ranges are large, an epoch
-reads the files five times, so that it lasts as long as twenty answers. Each kind runs in a process of its own, in which both
-sides take turns.
+The store is on the loopback and answers 50 ms after each request. The client (obstore) requests the same bytes over as many
+connections: ranges of 2 MB in stored order, and one picture a request in shuffled order, as the readers do. Parquet is shuffled
+within a buffer of samples, so its row groups are read whole in both orders. With large ranges an epoch reads the files five
+times, so that it lasts as long as twenty answers. Each kind runs in its own process, in which both sides take turns.
 """
 
 from __future__ import annotations
@@ -33,14 +32,14 @@ _SIZE = 100_000  # bytes of a picture
 _SHARDS = 8
 _RANGE = 1 << 21
 _BATCH = 32
-_TIMES = 5  # that an epoch of large ranges reads the files
+_TIMES = 5  # reads of the files in an epoch of large ranges
 _LATENCY = 0.05
 _OPTIONS: dict[str, Any] = {"skip_signature": True, "region": "us-east-1"}
 _FILES = {"Parquet": "parquet/*/a.parquet", "MDS": "mds/*/*.mds", "Webdataset": "*.tar", "File": "files/*/*.jpg"}
 
 
 def measure(only: str = "", pictures: int | None = None, connections: int = 32) -> Iterator[Result]:
-    """Pictures a second and CPU time of a picture, of the readers and of the client."""
+    """Pictures a second and CPU time of a picture, for the readers and for the client."""
     count = pictures or 2000
     root = Path(tempfile.mkdtemp(prefix="ndd-bench-"))
     try:
@@ -67,11 +66,11 @@ def _has_pyarrow() -> bool:
 
 
 def _write(folder: Path, count: int) -> None:
-    """The pictures, which are noise, in shards of each format."""
+    """Writes pictures, which are noise, in shards of each format."""
     draws = np.random.default_rng(0)
     kept = [draws.integers(0, 256, _SIZE, np.uint8).tobytes() for _ in range(32)]
     for shard, numbers in enumerate(np.array_split(np.arange(count), _SHARDS)):
-        # No two are the same: Parquet would store what is repeated once.
+        # All differ: Parquet would store a repeated picture once.
         pictures = [number.to_bytes(8, "little") + kept[number % len(kept)][8:] for number in numbers.tolist()]
         for kind in ("mds", "files", "parquet"):
             (folder / kind / str(shard)).mkdir(parents=True)
@@ -103,7 +102,7 @@ def _reader(names: Sequence[str], kind: str, shuffled: bool) -> Any:
 
 
 def _of_reader(names: Sequence[str], kind: str, shuffled: bool) -> tuple[float, float]:
-    """Pictures a second, and seconds of CPU time of each, of a new reader whose index is there."""
+    """Pictures a second, and CPU seconds of a picture, of a new reader with its index."""
     reader = _reader(names, kind, shuffled)
     len(reader)
     begun, cpu, count = time.perf_counter(), time.process_time(), 0
@@ -117,7 +116,7 @@ def _of_reader(names: Sequence[str], kind: str, shuffled: bool) -> tuple[float, 
 def _of_client(
     url: str, files: Sequence[tuple[str, int]], size: int, count: int, connections: int
 ) -> tuple[float, float]:
-    """The same of the client, for ranges of `size` bytes of the files."""
+    """The same for the client, with ranges of `size` bytes."""
     obstore: Any = importlib.import_module("obstore")
     config = {"endpoint": url, **_OPTIONS}
     store = obstore.store.from_url("s3://pictures", config=config, client_options={"allow_http": True})
@@ -142,7 +141,7 @@ def _of_client(
 
 
 def _most_memory() -> float:
-    """MB that this process took at most."""
+    """The largest MB of memory of this process."""
     text = Path("/proc/self/status").read_text() if os.path.exists("/proc/self/status") else ""
     return int(text.partition("VmHWM:")[2].split()[0]) / 1024 if text else 0.0
 
@@ -161,7 +160,7 @@ def _answer(url: str, root: str, kind: str, order: str, connections: str) -> Non
     rates: dict[str, list[tuple[float, float]]] = {"ndd": [], "plain": []}
     with ndd.io.object_store(endpoint=url, connections=int(connections), **_OPTIONS):
         before = _most_memory()
-        for _ in range(4):  # the first is there for imports, compiling and connecting
+        for _ in range(4):  # the first is for imports, compiling and connecting
             rates["ndd"].append(_of_reader(names, kind, shuffled))
             rates["plain"].append(_of_client(url, files, size, count, int(connections)))
         memory = _most_memory() - before

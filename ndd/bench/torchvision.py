@@ -1,6 +1,6 @@
 """Recipes of torchvision's references: `ndd.torchvision` beside torchvision in a DataLoader with as many workers as threads.
 
-Each side runs in a process of its own (`torchvision_sides.py`), in turn; medians of the rounds are shown.
+The sides take turns, each in its own process (`torchvision_sides.py`); medians of the rounds are shown.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def measure(
 ) -> Iterator[Result]:
     """Images a second of each recipe whose name contains `only`."""
     root = data or PHOTOS
-    scan(root)  # says what is wrong with a folder
+    scan(root)  # raises an error for an unusable folder
     for recipe in RECIPES:
         if only.lower() not in recipe.lower():
             continue
@@ -42,7 +42,7 @@ def measure(
 
 
 def _rate(side: str, recipe: str, setting: Setting, root: Path, batch: int, images: int) -> float | None:
-    """Images a second of one side; None where it cannot run here."""
+    """Images a second of one side; None if it cannot run here."""
     command = [
         sys.executable, "-m", "ndd.bench.torchvision_sides", side, recipe, "--device", setting.device, "--data", str(root),
         "--images", str(max(images, batch)), "--batch-size", str(batch), "--threads", str(setting.threads), "--rounds",

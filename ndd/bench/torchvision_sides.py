@@ -1,11 +1,10 @@
-"""One side of the torchvision benchmark, in a process of its own: `python -m ndd.bench.torchvision_sides SIDE RECIPE`.
+"""One side of the torchvision benchmark, in its own process: `python -m ndd.bench.torchvision_sides SIDE RECIPE`.
 
-Both sides run the recipe of torchvision's references, written once for both with their own `v2`: `ndd` on batches of its readers,
-`torchvision` on PIL images in as many workers of a DataLoader as there are threads. What comes out of both is the same kind of
-tensors of the same size.
+Both sides run the recipe of torchvision's references, the same code with their own `v2`: `ndd` on batches of its readers,
+`torchvision` on PIL images in a DataLoader with a worker for each thread. Both yield tensors of the same type and size.
 """
 
-# torch's data sets have narrower types than what they take.
+# The types of torch's data sets are narrower than necessary.
 # pyright: reportPrivateImportUsage=false, reportArgumentType=false, reportCallIssue=false
 from __future__ import annotations
 
@@ -52,7 +51,7 @@ def main(argv: list[str] | None = None) -> None:
 
 
 def transforms(v2: Any, recipe: str) -> Any:
-    """The recipe of torchvision's references, by the names of a `v2`."""
+    """The recipe of torchvision's references, with the classes of a `v2`."""
     import torch
 
     last = [v2.ToDtype(torch.float32, scale=True), v2.Normalize(MEAN, STD)]
@@ -71,7 +70,7 @@ def transforms(v2: Any, recipe: str) -> Any:
 
 
 def boxes_of(index: int) -> np.ndarray:
-    """Made-up boxes of image `index`: left, top, right, bottom, as fractions, float32."""
+    """Artificial boxes of image `index`: left, top, right, bottom, as fractions, float32."""
     rng = np.random.default_rng(index)
     sides = rng.uniform(0.1, 0.6, (_BOXES, 2))
     places = rng.uniform(0, 1, (_BOXES, 2)) * (1 - sides)
@@ -82,12 +81,12 @@ def boxes_of(index: int) -> np.ndarray:
 
 
 def of_ndd(args: Any, files: Folder) -> Iterator[int]:
-    """Runs epochs of ndd's side without end; gives the sizes of its batches."""
+    """Runs epochs of ndd's side without end; yields the sizes of its batches."""
     import ndd
     from ndd._compiled.background import background
     from ndd.torchvision import v2
 
-    background.forbid()  # kernels are measured, and not what stands in for them
+    background.forbid()  # measures kernels instead of their fallbacks
     ndd.set_num_threads(args.threads)
     recipe, work = args.recipe, transforms(v2, args.recipe)
     numbers = list(range(len(files.files)))
@@ -103,7 +102,7 @@ def of_ndd(args: Any, files: Folder) -> Iterator[int]:
                 result.boxes.evaluate()
                 result.images.evaluate()
             elif recipe == "segmentation":
-                # The mask is what is made of the picture itself: the classes do not matter here, the geometry does.
+                # The mask is computed from the picture: only its geometry matters here, not its classes.
                 masks = ndd.color_space_conversion(images, image_type=ndd.types.RGB, output_type=ndd.types.GRAY)
                 images, masks = work((images, ndd.reshape(masks, src_dims=[0, 1], layout="HW")))
                 masks.torch()
@@ -117,7 +116,7 @@ def of_ndd(args: Any, files: Folder) -> Iterator[int]:
 
 
 class _Pictures:
-    """A data set of PIL images with what belongs to them, transformed."""
+    """A data set of PIL images with their targets, transformed."""
 
     def __init__(self, files: Folder, recipe: str):
         self._names = [str(files.root / name) for name in files.files]
@@ -156,8 +155,8 @@ def _of_torchvision(args: Any, files: Folder) -> Iterator[int]:
 
     from ndd.torchvision.installed import import_torchvision
 
-    import_torchvision()  # what workers send may be of its classes
-    torch.set_num_threads(1)  # as in the workers: there the cores are
+    import_torchvision()  # workers may send values of its classes
+    torch.set_num_threads(1)  # as in the workers, which use the cores
     collate = {"collate_fn": list} if args.recipe == "SSDlite" else {}
     loader = torch.utils.data.DataLoader(
         _Pictures(files, args.recipe), args.batch_size, shuffle=args.recipe != "imagenet val", num_workers=args.threads,

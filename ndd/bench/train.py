@@ -1,6 +1,6 @@
-"""What loading costs a network that trains beside it: images trained a second, as a share of what data for nothing gives.
+"""The cost of loading for a network that trains beside it: images trained a second, as a share of the rate with free data.
 
-Every side trains in a process of its own (`train_sides.py`), in turn; medians of the rounds are shown.
+The sides take turns, each training in its own process (`train_sides.py`); medians of the rounds are shown.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from ndd.bench.train_sides import SIDES
 from ndd.demo.folder import PHOTOS, scan
 
 _KERNELS_SHOWN = 8
-_LEAST_MICROSECONDS = 0.05  # of GPU time for an image, that a kernel is worth a line
+_LEAST_MICROSECONDS = 0.05  # of GPU time for an image, from which a kernel gets a line
 _STEPS = {"gpu": 200, "cpu": 20}
 
 
 class Training(NamedTuple):
-    """A network, a batch size, and whether torch.compile makes one of it; and the goals of ndd beside it."""
+    """A network, a batch size, whether torch.compile compiles it, and ndd's goals beside it."""
 
     model: str
     batch_size: int
@@ -34,7 +34,7 @@ class Training(NamedTuple):
     cores: float | None = None
 
     def title(self) -> str:
-        """As the table has it."""
+        """The name in the table."""
         names = {"resnet50": "ResNet-50", "resnet18": "ResNet-18", "small": "small network"}
         return f"{names[self.model]}{' compiled' if self.compiled else ''}, batch {self.batch_size}"
 
@@ -55,9 +55,9 @@ def measure(
     hw_load: float | None = None, numa: str = "",
 ) -> Iterator[Result]:  # fmt: skip
     """The table of each training whose title contains `only`. `sides`: names of `train_sides.SIDES`, with commas between;
-    `gpus`: how many processes, each with a GPU; `numa`: torchrun's `--numa-binding`."""
+    `gpus`: the number of processes, each with a GPU; `numa`: torchrun's `--numa-binding`."""
     root = data or PHOTOS
-    scan(root)  # says what is wrong with a folder
+    scan(root)  # raises an error for an unusable folder
     wanted = [name.strip().lower() for name in sides.split(",")] if sides else [side.lower() for side in SIDES]
     unknown = [name for name in wanted if name not in [side.lower() for side in SIDES]]
     if unknown:
@@ -105,7 +105,7 @@ def _trained(
 
 
 def _medians(rounds: list[dict[str, Any]]) -> dict[str, Any]:
-    """The median of each number; of the kernels' those of the last round."""
+    """The median of each number; for kernels, the numbers of the last round."""
     if not rounds:
         return {}
     names = [name for name in rounds[0] if name != "kernels"]
@@ -149,7 +149,7 @@ def _rows(
 
 
 def _kernel_rows(measured: dict[str, dict[str, Any]]) -> Iterator[Result]:
-    """GPU time of what does not run with synthetic data, for an image: the sum, then the longest of ndd's."""
+    """GPU time for an image of kernels that do not run with synthetic data: the sum, then ndd's longest ones."""
     own = measured.get("synthetic", {}).get("kernels", {})
     loading = {
         side: {name: each for name, each in numbers.get("kernels", {}).items() if name not in own}

@@ -1,11 +1,11 @@
-"""One side of the training benchmark, in a process of its own: `python -m ndd.bench.train_sides SIDE ...` prints its numbers.
+"""One side of the training benchmark, in its own process: `python -m ndd.bench.train_sides SIDE ...` prints its numbers.
 
 Every side feeds the same training loop with images `[N, 3, 224, 224]` float32, normalised, and labels `[N]` on the device.
-`synthetic` gives the same tensors again and again: what is missing to its rate is what loading costs. Under torchrun each
-process trains on a GPU of its own with DistributedDataParallel and reads its shard.
+`synthetic` repeats the same tensors: the difference to its rate is the cost of loading. Under torchrun each process trains on
+its own GPU with DistributedDataParallel, and reads its shard.
 """
 
-# DALI's stubs and torch's data sets have narrower types than what they take.
+# The types in DALI's stubs and torch's data sets are narrower than necessary.
 # pyright: reportPrivateImportUsage=false, reportArgumentType=false, reportCallIssue=false
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from ndd.demo.loop import MEAN, STD
 SIDES = ("synthetic", "ndd", "DALI pipeline", "DALI dynamic", "DataLoader")
 _SIZE = [224, 224]
 _WARM_STEPS = {"gpu": 40, "cpu": 4}
-_PIECE = 20  # steps between two looks at the clock, which wait for the GPU
+_PIECE = 20  # steps between readings of the clock, which wait for the GPU
 _PROFILED_STEPS = 20
 _MOST_WORKERS = 16  # of DataLoader in all processes
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Trains, and prints what was measured as JSON (rank 0 alone)."""
+    """Trains, and prints the measurements as JSON (rank 0 only)."""
     parser = argparse.ArgumentParser()
     parser.add_argument("side", choices=SIDES)
     parser.add_argument("--model", choices=MODELS, default="resnet50")
@@ -61,7 +61,7 @@ def main(argv: list[str] | None = None) -> None:
         import torch.distributed
 
         torch.distributed.barrier()
-    os._exit(0)  # what a library leaves running need not be waited for
+    os._exit(0)  # does not wait for threads that a library leaves running
 
 
 def _join_the_others(args: Any) -> int:
@@ -118,18 +118,18 @@ def _measured(args: Any, batches: Iterator[tuple[Any, Any]], begun: float) -> di
         import torch
 
         free, total = torch.cuda.mem_get_info(args.place)
-        measured["gpu_gib"] = (total - free) / 2**30  # of all processes on the card, as nvidia-smi has it
+        measured["gpu_gib"] = (total - free) / 2**30  # of all processes on the card, as in nvidia-smi
         measured["torch_gib"] = torch.cuda.memory_reserved(args.place) / 2**30
         measured["kernels"] = _gpu_time(args, step, batches)
     return measured
 
 
 def _training(args: Any) -> Any:
-    """A step of training: `step(images, labels)`. In bfloat16 and channels_last on a GPU, as such networks are trained."""
+    """A step of training: `step(images, labels)`. In bfloat16 and channels_last on a GPU, as is usual for such networks."""
     import torch
 
     on_gpu = args.device == "gpu"
-    # Traced, so that none of its code is ndd's: torch.compile leaves that alone.
+    # Traced, so that none of its code is in ndd, which torch.compile would skip.
     model: Any = torch.fx.symbolic_trace(network(args.model)).to(args.place)
     if on_gpu:
         model = model.to(memory_format=torch.channels_last)
@@ -153,7 +153,7 @@ def _training(args: Any) -> Any:
 
 
 def _gpu_time(args: Any, step: Any, batches: Iterator[tuple[Any, Any]]) -> dict[str, float]:
-    """Microseconds of GPU time for an image, by the kernel, copy or memset."""
+    """Microseconds of GPU time for an image, by kernel, copy or memset."""
     from torch.profiler import ProfilerActivity, profile
 
     with profile(activities=[ProfilerActivity.CUDA]) as profiler:
@@ -175,7 +175,7 @@ def _settle(args: Any) -> None:
 
 
 def cpu_seconds() -> float:
-    """CPU time of this process and of its children that live, in seconds; of this process alone where there is no /proc."""
+    """CPU seconds of this process and its running children; of this process alone if there is no /proc."""
     try:
         processes = {}
         for folder in Path("/proc").glob("[0-9]*"):

@@ -1,12 +1,11 @@
 """Videos: clips of 16 frames at random places, and a video from its beginning to its end, in frames a second.
 
-All sides read the same clips, each once: a whole epoch of the readers. Beside DALI's reader there are PyAV and OpenCV as
-one would use them without thinking: a file is opened for each clip, a seek goes to the clip, every frame becomes RGB; and
-torchcodec, where it loads, with one decoder kept for each file; on a GPU PyNvVideoCodec, where it is installed, with one of its
-decoders kept for each file, each on a thread of its own. There are two limits: FFmpeg that decodes everything with
-as many threads and shows nothing, and FFmpeg whose swscale makes RGB of it too, into memory of its own, the fast way: with
-the chroma of the nearest sample. (Its exact way, which gives what ndd and DALI give, takes several times as long.) On a
-GPU a row tells how busy its video engines were while ndd, and DALI, read.
+All sides read the same clips once, in a whole epoch of the readers. Beside DALI's reader there are: PyAV and OpenCV in their
+simplest use, which opens a file for each clip, seeks to it, and converts every frame to RGB; torchcodec, if it loads, with one
+decoder for each file; and on a GPU PyNvVideoCodec, if it is installed, with one decoder and thread for each file. There are two
+limits: FFmpeg that decodes everything with as many threads and discards it, and FFmpeg whose swscale also converts it to RGB in
+the fast way, with the chroma of the nearest sample. (Its exact way, which has the results of ndd and DALI, takes several times
+as long.) On a GPU a row shows how busy the video engines were while ndd and DALI read.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _DALI_READS = ("vp8", "vp9")
 
 
 def measure(setting: Setting, data: Path | None, only: str = "") -> Iterator[Result]:
-    """The results for videos of each codec in `data`, or for some that are made for it."""
+    """The results for videos of each codec in `data`, or for generated videos."""
     folder = Path(tempfile.mkdtemp(prefix="ndd-bench-"))
     try:
         for codec, paths in (_generated(folder) if data is None else _sorted(data)).items():
@@ -70,7 +69,7 @@ def _rows(setting: Setting, name: str, sides: dict[str, Callable[[], float]]) ->
 
 
 def _engines_busy(work: Callable[[], float]) -> float | None:
-    """How busy the video engines of the GPU are while `work` runs, of all of them, in percent; None if nobody knows."""
+    """How busy all video engines of the GPU together are while `work` runs, in percent; None if unknown."""
     command = ["nvidia-smi", "--query-gpu=utilization.decoder", "--format=csv,noheader,nounits", "--loop-ms=100"]
     try:
         watch = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
@@ -156,7 +155,7 @@ def _by_reader(setting: Setting, reader: Any) -> float:
 
 
 def _epoch(setting: Setting, reader: Any) -> int:
-    """Reads an epoch; how many frames it has."""
+    """Reads an epoch; returns its number of frames."""
     count = 0
     for (frames,) in reader.next_epoch(batch_size=_BATCH):
         frames.evaluate()
@@ -202,7 +201,7 @@ def _by_opencv(path: str, start: int, length: int) -> int:
 
 
 def _torchcodec(setting: Setting) -> Any:
-    """torchcodec's decoder of a path, kept, or None where it does not load: it needs FFmpeg's libraries, and those of its
+    """torchcodec's decoder of a path, cached, or None if it does not load: it needs FFmpeg's libraries, and those of its
     torch."""
     try:
         from torchcodec.decoders import VideoDecoder  # type: ignore[import-not-found]
@@ -221,7 +220,7 @@ def _by_torchcodec(setting: Setting, opened: Callable[[str], Any], clips: list[t
 
 
 def _nvcodec(setting: Setting) -> Any:
-    """PyNvVideoCodec's decoder of a path, kept, or None where it is not installed."""
+    """PyNvVideoCodec's decoder of a path, cached, or None if it is not installed."""
     if setting.device == "cpu":
         return None
     try:
@@ -238,7 +237,7 @@ def _by_nvcodec(setting: Setting, opened: Callable[[str], Any], clips: list[tupl
         for start in [start for other, start in clips if other == path]:
             try:
                 count += len(opened(path).get_batch_frames_by_index(list(range(start, start + _LENGTH))))
-            except Exception:  # it does not reach all the frames that it counted
+            except Exception:  # it does not reach all frames that it counted
                 continue
         return count
 

@@ -45,7 +45,7 @@ class NullTorchStream:
 
 
 class TextsOnly:
-    """A GPU that runs nothing: it notes what it was to run."""
+    """A GPU that runs nothing, but records what it should run."""
 
     count = 1
 

@@ -1,7 +1,7 @@
 """Programs in small, run once so that their kernels are kept: the loop, `bench speech`, `readers`, `video` and `torchvision`, the
 demo, and the recipes of `recipes.py`.
 
-`bench ops` calls each operator by itself; these call what lies between: readers, batches of files, random arguments.
+`bench ops` calls each operator by itself; these call the code between them: readers, batches of files, random arguments.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Recipes in small: those of `ndd.recipes` and of torchvision's references, and pictures of all formats, see `programs.py`."""
+"""Small versions of the recipes of `ndd.recipes` and of torchvision's references, and pictures of all formats, see
+`programs.py`."""
 
 from __future__ import annotations
 

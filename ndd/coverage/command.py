@@ -57,7 +57,7 @@ def line(row: Row, width: int) -> str:
 
 
 def summary(rows: list[Row]) -> str:
-    """How many names, signatures and operators are here: three lines."""
+    """The numbers of names, signatures and operators that are here: three lines."""
     tops = [row for row in rows if row.top]
     operators = [row for row in tops if row.devices]
     both = sum(row.devices == "cpu gpu" for row in operators)

@@ -11,7 +11,7 @@ from typing import Any
 import ndd
 
 _TESTS = Path(ndd.__file__).parent.parent / "tests"
-# What a test writes instead of the name.
+# Other forms of the name in tests.
 _WRITTEN = {
     "__init__": r"{owner}\(", "__call__": r"\w\(", "__iter__": r"for \w+(, \w+)* in |iter\(|list\(", "__repr__": r"repr\(",
     "__str__": r"str\(", "__hash__": r"hash\(", "__eq__": r"operator\.eq|==", "__ne__": r"operator\.ne|!=",
@@ -19,7 +19,7 @@ _WRITTEN = {
     "__getitem__": r"\w\[", "__bool__": r"\bbool\(", "__int__": r"\bint\(", "__array__": r"np\.asarray\(",
     "__contains__": r" in ", "__index__": r"\brange\(|\[", "__format__": r"\{\w+:", "__float__": r"\bfloat\(",
 }  # fmt: skip
-_WALKED = {"math": "tensor/test_math.py"}  # modules of which a test takes every name
+_WALKED = {"math": "tensor/test_math.py"}  # modules whose names are all taken by one test
 
 
 class Evidence:

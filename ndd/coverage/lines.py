@@ -1,4 +1,4 @@
-"""How many lines an operator has of its own: its `.py`, its `.cu`, its tests, its cases.
+"""The number of an operator's own lines: its `.py`, its `.cu`, its tests, its cases.
 
 Only reads the files of a checkout, so that any state of the project can be counted, `--root ../before` beside this one.
 Blank lines do not count; documentation (docstrings) has a column of its own.
@@ -28,7 +28,7 @@ _KERNELS = re.compile(r"[\w/]+\.cuh?")
 
 @dataclasses.dataclass(frozen=True)
 class Piece:
-    """A file, or a part of it. `users` is 1 for what an operator has alone, and what counts."""
+    """A file, or a part of it. `users` is 1 for a part that only one operator uses, which counts."""
 
     file: Path
     code: int
@@ -85,7 +85,7 @@ class Checkout:
             self._users.setdefault(file, set()).add("the rest of ndd")
 
     def pieces(self, path: str) -> list[Piece]:
-        """Everything that an operator stands on, apart from what no operator is without; its own first."""
+        """Everything that an operator uses, apart from code that all operators need; its own parts first."""
         parts = []
         for file in self._reached(path):
             users = self._users[file]
@@ -123,7 +123,7 @@ class Checkout:
         return seen
 
     def _tests(self, path: str) -> Iterator[Path]:
-        """The file named after the operator, in the folder that mirrors its module's; else that of its family."""
+        """The file named after the operator, in the folder that mirrors its module's; otherwise the family's file."""
         home, (*rooms, name) = self.declared[path], path.split(".")
         folder = self.tests / home.parent.relative_to(self.package)
         own = [folder / f"test_{name}.py", folder / f"test_{'_'.join([*rooms, name])}.py"]
@@ -135,7 +135,7 @@ class Checkout:
         yield from dict.fromkeys(f for f in (next(filter(Path.exists, own), None), *family) if f and f.exists())
 
     def _cases(self, path: str) -> Iterator[Piece]:
-        """What is to be called by the tests that walk the registry, where it is not in a file counted already."""
+        """The cases of the registry-wide tests, if they are not in a file counted already."""
         for file in sorted(self.tests.rglob("*.py")):
             nodes = [] if self._users.get(file) == {path} else _entries(file, path)
             if nodes:

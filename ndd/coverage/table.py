@@ -23,8 +23,8 @@ class Row:
     name: str
     kind: str
     there: bool
-    devices: str  # of ndd's operator; "" of what is none
-    signature: str | None  # "equal", or the differences; None of what is not called
+    devices: str  # of ndd's operator; "" for other names
+    signature: str | None  # "equal", or the differences; None for names that are not called
     tested: str
 
     @property

@@ -45,7 +45,7 @@ class Trainer:
         self.optimiser = torch.optim.AdamW(self.network.parameters(), lr=3e-3)
 
     def step(self, images: Any, labels: Any) -> tuple[float, int]:
-        """Trains on one batch; the mean loss and how many were classified rightly."""
+        """Trains on one batch; returns the mean loss and the number of correct classifications."""
         self.network.train()
         scores = self.network(images)
         loss = nn.functional.cross_entropy(scores, labels)

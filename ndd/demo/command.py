@@ -1,4 +1,4 @@
-"""The `demo` command: arguments, epochs, and what is printed."""
+"""The `demo` command: arguments, epochs, and output."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Trains, prints, gives the exit code. Raises what a user can mend with a sentence that says how."""
+    """Trains, prints, and returns the exit code. Errors that the user can fix say how."""
     import ndd
     from ndd.demo.classifier import one_torch_thread
     from ndd.demo.folder import PHOTOS, scan

@@ -29,7 +29,7 @@ class Folder:
 
 
 def scan(root: Path) -> Folder:
-    """The images below `root`; FileNotFoundError, NotADirectoryError or ValueError that says what is missing."""
+    """The images below `root`; raises FileNotFoundError, NotADirectoryError or ValueError that tells what is missing."""
     if not root.exists():
         raise FileNotFoundError(f"{root} does not exist. Give a folder that holds one folder of images for each class.")
     if not root.is_dir():

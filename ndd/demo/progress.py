@@ -13,7 +13,7 @@ class Bar:
 
     Args:
         title: stands before the bar.
-        total: how many batches there will be.
+        total: the number of batches to come.
         each: where the output is not a terminal, print a line for every batch instead of the last one: for steps that take
             seconds.
     """

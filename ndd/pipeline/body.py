@@ -28,7 +28,7 @@ class PipelineBody(PipelineOptions):
     """The function of a `Pipeline` and its trace; `pipeline.py` runs it."""
 
     def _prepare(self) -> None:
-        self._returned: Any = _UNDEFINED  # what the traced function returned
+        self._returned: Any = _UNDEFINED  # the result of the traced function
         self._body: Callable[[], Any] | None = None  # with `debug=True`: the function, for every batch
         self._tracing = False
         self._always: list[Step] = []  # steps that run although no output needs them
@@ -46,11 +46,11 @@ class PipelineBody(PipelineOptions):
         self._output_count: int | None = None
         self._statistics = MemoryStatistics()
 
-    # ---- what it gives
+    # ---- results
 
     @property
     def num_outputs(self) -> int:
-        """How many outputs the function returns."""
+        """The number of outputs that the function returns."""
         return self._interface()[1]
 
     def output_dtype(self) -> list[Any]:
@@ -101,7 +101,7 @@ class PipelineBody(PipelineOptions):
 
         Args:
             function: gives the outputs, as nodes.
-            *arguments, **named: what the function is called with.
+            *arguments, **named: arguments of the function.
         """
         self._always = []
         with self:
@@ -145,7 +145,7 @@ class PipelineBody(PipelineOptions):
                 if step.call_state is not None:
                     self._states.of(step.call_state)
         for reader in self._readers.values():
-            reader.get_metadata()  # the reader looks at its files now and reports what is wrong
+            reader.get_metadata()  # the reader checks its files now and raises errors about them
         self._trace = trace
 
     def _output_values(self) -> tuple[Any, ...]:
@@ -188,7 +188,7 @@ class PipelineBody(PipelineOptions):
         if current.pipelines():
             current.pipelines()[-1].__exit__(None, None, None)
 
-    # ---- what the functions of `fn` need
+    # ---- for the functions of `fn`
 
     @property
     def _states(self) -> OperatorStates:
@@ -202,7 +202,7 @@ class PipelineBody(PipelineOptions):
 
         Args:
             kind: the class of the reader.
-            positional, arguments: what it is made of.
+            positional, arguments: the arguments of the call.
             name: the name under which `reader_meta` lists it; None: it gets one.
         """
         if self.enable_checkpointing:  # `shuffle_after_epoch` depends on it

@@ -74,7 +74,7 @@ def restored_states(checkpoint: Any) -> tuple[dict[str, Any], dict[str, Any] | N
 def give_state(owner: Any, label: str, states: dict[str, Any]) -> None:
     """Moves a new reader, generator or source to the position of its predecessor."""
     if not states:
-        return  # the checkpoint is from before the first run: everything begins anew
+        return  # the checkpoint is from before the first run: everything starts from the beginning
     if label not in states:
         raise ValueError(f"Pipeline: the checkpoint has no state of {label!r}; it has {sorted(states)}")
     owner.load_state_dict(states[label])

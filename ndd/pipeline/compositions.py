@@ -28,14 +28,14 @@ def ssd_random_crop(
 
     Each crop has 0.3 to 1 times the extents of the image and an aspect ratio of 0.5 to 2. Every box whose centre lies in the
     crop overlaps with it by at least a share that is drawn: 0, 0.1, 0.3, 0.5, 0.7 or 0.9; or there is no crop. (The crops
-    are DALI's if `num_attempts` is 1; else they are drawn in another order.) CPU; `random_bbox_crop` and `slice` can do
+    are DALI's if `num_attempts` is 1; otherwise they are drawn in another order.) CPU; `random_bbox_crop` and `slice` can do
     more.
 
     Args:
         images: "HWC".
         boxes: `[boxes, 4]`, left, top, right, bottom from 0 to 1.
         labels: i32 `[boxes]`.
-        num_attempts: how many crops are tried with a share before another one is drawn.
+        num_attempts: the number of crops that are tried with a share before another one is drawn.
         seed: default: a word of the pipeline's seed.
         device, preserve, bytes_per_sample_hint: no effect.
     """

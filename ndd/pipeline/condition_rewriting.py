@@ -3,7 +3,7 @@
 
 An `if` becomes two functions of the variables that its branches assign, and an assignment of those that are read elsewhere.
 If a branch returns or continues a loop, the statements after the `if` become part of the other branches. A condition with
-`break` or `yield` in its branches, or with `return` inside a loop, stays as it is: it may be about plain values.
+`break` or `yield` in its branches, or with `return` inside a loop, is not rewritten: it may be about plain values.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def with_conditions(function: Any) -> Any:
 
 
 def do_not_convert(function: Any) -> Any:
-    """A decorator: the conditions of this function are about plain values and stay as they are.
+    """A decorator: the conditions of this function are about plain values and are not rewritten.
 
     Args:
         function: the function that is decorated.
@@ -301,7 +301,8 @@ def _reads(node: ast.AST) -> Counter[str]:
 
 
 def _without_continue(statements: list[ast.stmt]) -> list[ast.stmt]:
-    """The body of a loop in which what follows an `if` that ends in `continue` is a part of the branches that do not."""
+    """The body of a loop in which the statements after an `if` that ends in `continue` are moved into the branches that do
+    not."""
     for k, statement in enumerate(statements):
         if isinstance(statement, ast.If) and _ends_turn(statement):
             rest = statements[k + 1 :]
@@ -322,7 +323,7 @@ def _ends_turn(statement: ast.If) -> bool:
 
 
 def _walked(node: ast.AST) -> Any:
-    """The node and what is inside it, functions and classes left out."""
+    """The node and the nodes inside it, without functions and classes."""
     yield node
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, _SCOPES):

@@ -88,7 +88,7 @@ def user_frame() -> types.FrameType:
 
 def called_here(step: Callable[..., Any]) -> Callable[..., Any]:
     """Calls a step as if from the user's line that recorded it. Errors name the innermost line outside this package, which
-    would otherwise be that of `run()`."""
+    would otherwise be the one of `run()`."""
     frame = user_frame()
     line = _STEP.replace(
         co_filename=frame.f_code.co_filename, co_name=frame.f_code.co_name, co_firstlineno=frame.f_lineno

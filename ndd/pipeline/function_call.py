@@ -91,7 +91,7 @@ class FunctionCall:
     Attributes:
         path: of the function: "readers.file" of `fn`, "DataNode.__add__", "math.sqrt".
         name: of its nodes.
-        serial: larger than that of any call before.
+        serial: larger than the number of any call before.
     """
 
     def __init__(self, path: str, name: str, inputs: tuple[Any, ...], arguments: dict[str, Any]):

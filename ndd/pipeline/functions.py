@@ -317,7 +317,7 @@ def external_source(
             `repeat_last` as in DALI; `no_copy`, `blocking`, `parallel`, `prefetch_queue_depth`, `cuda_stream` and
             `use_copy_kernel` change nothing here.
 
-    RuntimeError, as in DALI, for data that makes no batch and for samples of several types, when it is fed or asked for.
+    RuntimeError, as in DALI, for data that is not a batch and for samples of several types, when it is fed or requested.
     (Python numbers and nested lists are taken; DALI refuses them.)
     """
     unknown = [option for option in options if option not in _SOURCE_OPTIONS]

@@ -1,4 +1,4 @@
-"""`DataNode`: what the functions of `fn` give and take inside a pipeline."""
+"""`DataNode`: the values that the functions of `fn` take and return inside a pipeline."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ class DataNode(Node):
     Args:
         value: the `ndd.Batch`, with `debug=True`.
         step: the recorded step that gives it.
-        index: its place among what the step gives, if that is several values.
+        index: its place among the values of the step, if there are several.
         made_in: the branch of a condition that it was made in.
 
     Raises TypeError for operands that are neither nodes nor numbers nor arrays.
@@ -108,7 +108,7 @@ class DataNode(Node):
     __array_ufunc__ = None  # makes NumPy leave `array + node` to us
 
     def __ndd_function__(self, function: Callable[..., Any], *operands: Any) -> DataNode:
-        """`function` of operands one of which is this node: what `ndd.math` calls."""
+        """`function` of operands, one of which is this node; `ndd.math` calls it."""
         path = f"math.{function.args[0]}" if isinstance(function, functools.partial) else None
         return noted(path, lambda *values: applied(function, *values))(*operands)
 

@@ -2,7 +2,7 @@
 
 A pipeline's `seed` gives each reader and random operator that has no `seed` of its own one of the words that
 `std::seed_seq{seed}` makes, in the order in which DALI meets them (`Trace.call_states`). So the orders of readers and the numbers
-drawn are those of DALI's pipelines.
+drawn are the same as in DALI's pipelines.
 """
 
 from __future__ import annotations

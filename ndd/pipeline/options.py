@@ -70,7 +70,7 @@ def _expected(name: str, setting: Any, kind: str, is_one: Callable[[Any], bool])
 
 
 class PipelineOptions:
-    """The constructor of `Pipeline`, which says what the arguments are."""
+    """The constructor of `Pipeline`, which documents the arguments."""
 
     def __init__(
         self,

@@ -144,7 +144,7 @@ class PipelineTensor:
 class TensorCPU(PipelineTensor):
     """A `PipelineTensor` in CPU memory.
 
-    Raises TypeError for what is no array, tensor or DLPack capsule.
+    Raises TypeError for anything but an array, tensor or DLPack capsule.
 
     >>> import numpy as np
     >>> from ndd.tensors import TensorCPU
@@ -156,7 +156,7 @@ class TensorCPU(PipelineTensor):
 class TensorGPU(PipelineTensor):
     """A `PipelineTensor` in GPU memory.
 
-    Raises TypeError for what is no array, tensor or DLPack capsule.
+    Raises TypeError for anything but an array, tensor or DLPack capsule.
     """
 
 
@@ -289,7 +289,7 @@ class TensorList:
         Args:
             index: the number of the sample; negative ones count from the end.
 
-        Raises RuntimeError beyond the end, TypeError for what is no integer.
+        Raises RuntimeError beyond the end, TypeError for anything but an integer.
         """
         if not -len(self) <= _place(index) < len(self):
             raise RuntimeError(f"Sample {index} is out of range: the list has {len(self)} samples")
@@ -323,7 +323,7 @@ class TensorList:
 class TensorListCPU(TensorList):
     """A `TensorList` in CPU memory.
 
-    Raises TypeError for samples of different types and for what is no array or tensor.
+    Raises TypeError for samples of different types and for anything but an array or tensor.
 
     >>> import numpy as np
     >>> from ndd.tensors import TensorListCPU
@@ -335,7 +335,7 @@ class TensorListCPU(TensorList):
 class TensorListGPU(TensorList):
     """A `TensorList` in GPU memory.
 
-    Raises TypeError for samples of different types and for what is no array or tensor.
+    Raises TypeError for samples of different types and for anything but an array or tensor.
     """
 
 

@@ -43,11 +43,11 @@ class Pipeline(PipelineBody):
         device_id: the GPU; None makes a pipeline on the CPU alone.
         seed: for readers and random operators that have no seed of their own; they give the same as in DALI's pipelines.
             Default: a new one each time.
-        prefetch_queue_depth: how many runs a background thread prepares ahead; 1 runs on the caller's thread, when
+        prefetch_queue_depth: the number of runs that a background thread prepares ahead; 1 runs on the caller's thread, when
             asked, as does any pipeline while a debugger traces the program (`sys.gettrace()`). For a dict (`{"cpu_size":
             ..., "gpu_size": ...}`) the larger number counts.
         exec_pipelined, exec_async: False runs nothing ahead.
-        output_dtype, output_ndim, output_layout: what the outputs must be, one for each or one for all; checked.
+        output_dtype, output_ndim, output_layout: expected properties of the outputs, one for each or one for all; checked.
         enable_checkpointing: `checkpoint()` can be called; batches carry the state after them.
         checkpoint: what `checkpoint()` gave: the pipeline goes on from there.
         enable_memory_stats: `executor_statistics()` has numbers.
@@ -182,7 +182,7 @@ class Pipeline(PipelineBody):
             cuda_stream, use_copy_kernel: no effect.
             data_node: the name of the source, or its node.
 
-        Raises KeyError for an unknown source, TypeError for what is neither a name nor a node.
+        Raises KeyError for an unknown source, TypeError for anything but a name or a node.
         """
         self.build()
         if not isinstance(data_node, str | DataNode):
@@ -203,7 +203,7 @@ class Pipeline(PipelineBody):
             self._source_named(data_node if isinstance(data_node, str) else data_node.name).feed(data, layout)
 
     def input_feed_count(self, input_name: str) -> int:
-        """How many batches an external source is fed before the first run: the prefetch depth, as in DALI.
+        """The number of batches that an external source is fed before the first run: the prefetch depth, as in DALI.
 
         One is enough here: pipelines that are fed by hand run nothing ahead. The others wait for later runs.
 
@@ -402,7 +402,7 @@ class Pipeline(PipelineBody):
         return pipeline
 
     def deserialize_and_build(self, serialized_pipeline: bytes | str) -> None:
-        """Replaces this pipeline's definition by that of a text of `serialize`. Its arguments stay; without a seed of its
+        """Replaces this pipeline's definition by the one in a text of `serialize`. Its arguments stay; without a seed of its
         own it takes the stored one.
 
         Args:
@@ -465,7 +465,7 @@ class Pipeline(PipelineBody):
 
 
 def _next_run(reference: weakref.ref[Pipeline]) -> tuple[TensorList, ...]:
-    """The outputs of the next run, if somebody still holds the pipeline."""
+    """The outputs of the next run, if the pipeline still exists."""
     pipeline = reference()
     if pipeline is None:
         raise StopIteration

@@ -151,7 +151,7 @@ def numba_function(
 ) -> Any:
     """Calls `run_fn(out, ..., in, ...)` with arrays of every sample; it writes the outputs. CPU only.
 
-    The function is called as it is given: decorate it with `numba.njit` to have it compiled.
+    The function is called directly: decorate it with `numba.njit` to have it compiled.
 
     Args:
         out_types, in_types: the element types of outputs and inputs; the inputs are checked.

@@ -31,7 +31,7 @@ class Run:
 
     @property
     def batch_size(self) -> int:
-        """How many samples the run has: as many as its sources give, else as many as a batch may have."""
+        """The number of samples of the run: as many as its sources return, otherwise as many as a batch may have."""
         return self.pipeline.max_batch_size if self.sample_count is None else self.sample_count
 
     def replay(self, trace: Trace, keeps: bool) -> None:
@@ -84,7 +84,7 @@ class Run:
         return value
 
     def batches(self, values: tuple[Any, ...]) -> list[Any]:
-        """The values as batches of one size: that of a node among them, else that of the run."""
+        """The values as batches of one size: the size of a node among them, otherwise the size of the run."""
         own_batches = [self.of(v) if isinstance(v, DataNode) else v for v in values]
         size = next((v.batch_size for v in own_batches if isinstance(v, ndd.Batch)), self.batch_size)
         return [v if isinstance(v, ndd.Batch) else as_constant(v, size) for v in own_batches]
@@ -107,7 +107,7 @@ class Run:
         return self._flags[id(node)][1]
 
     def data_of(self, source: Any) -> list[Any]:
-        """This run's batches of a source, asked for once."""
+        """This run's batches of a source, requested once."""
         if id(source) not in self._data:
             batches = source.next()
             size = batches[0].batch_size

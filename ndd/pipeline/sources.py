@@ -203,7 +203,7 @@ def check_source(source: Any, options: dict[str, Any]) -> None:
 
 
 def _parameters(function: Callable[..., Any]) -> int:
-    """How many positional arguments a source takes: none or one, as in DALI, which counts those with a default too."""
+    """The number of positional arguments of a source: none or one, as in DALI, which counts those with a default too."""
     try:
         parameters = inspect.signature(function).parameters.values()
     except (TypeError, ValueError):

@@ -24,7 +24,7 @@ class Step:
         call_state: the state of the call.
         several: whether it returns a tuple or a dict.
         joins: whether it runs even if one of its inputs has no samples, as steps that merge branches do.
-        serial: larger than that of any step before.
+        serial: larger than the number of any step before.
     """
 
     __slots__ = ("call_state", "compute", "joins", "nodes", "serial", "several")
@@ -47,7 +47,7 @@ class Trace:
     """The steps that outputs depend on.
 
     Attributes:
-        steps: in the order in which they were recorded, each with the steps whose values nobody needs after it.
+        steps: in the order in which they were recorded, each with the steps whose values are not needed after it.
         call_states: their states in DALI's order: output after output, the inputs of a step before the step.
     """
 

@@ -30,7 +30,7 @@ def ceil_div(a: int, b: int) -> int:
 
 
 def shard_size(n: int, shards: int, shard: int) -> int:
-    """How many of `n` samples are in shard `shard`: floor((shard+1) n / shards) - floor(shard n / shards)."""
+    """The number of `n` samples that are in shard `shard`: floor((shard+1) n / shards) - floor(shard n / shards)."""
     return (shard + 1) * n // shards - shard * n // shards
 
 
@@ -58,7 +58,7 @@ class Epochs:
 
 
 class ReaderEpochs(Epochs):
-    """Epochs of pipelines whose reader says how many samples there are.
+    """Epochs of pipelines whose reader tells the number of samples.
 
     The counts are kept for all shards of the data set, not only for the pipelines at hand, so that every rank of a
     distributed job takes the same number of steps.
@@ -108,14 +108,14 @@ class ReaderEpochs(Epochs):
         return self.policy is not LastBatchPolicy.DROP or self.counter <= self.size
 
     def rows(self, pipeline: int) -> int:
-        """How many rows of the batch just counted belong to the epoch."""
+        """The number of rows of the batch just counted that belong to the epoch."""
         if self.policy is not LastBatchPolicy.PARTIAL:
             return self.batch_size
         own = shard_size(self.n, self.shards, self._shard_of(self.ids[pipeline]))
         return max(0, min(self.batch_size, own - (self.counter - self.batch_size)))
 
     def pipelines_with_rows(self, count: int) -> int:
-        """How many of `count` pipelines give a dict: all."""
+        """The number of `count` pipelines that return a dict: all."""
         return count
 
     def _shard_of(self, rank: int) -> int:
@@ -180,13 +180,13 @@ class CountedEpochs(Epochs):
         return self.size - (self.counter - self.step)
 
     def rows(self, pipeline: int) -> int:
-        """How many rows of the batch just counted belong to the epoch."""
+        """The number of rows of the batch just counted that belong to the epoch."""
         if self.policy is not LastBatchPolicy.PARTIAL:
             return self.batch_size
         return max(0, min(self.batch_size, self._left() - pipeline * self.batch_size))
 
     def pipelines_with_rows(self, count: int) -> int:
-        """How many of `count` pipelines give a dict: with PARTIAL those that have a row left."""
+        """The number of `count` pipelines that return a dict: with PARTIAL those that have a row left."""
         if self.policy is not LastBatchPolicy.PARTIAL:
             return count
         return min(count, ceil_div(max(self._left(), 0), self.batch_size))

@@ -3,8 +3,8 @@
 What is where
 -------------
     reader.py        `Reader`: what users call
-    definition.py    `Definition`: what the author of a reader overrides
-    options.py       the arguments that all readers share; `signature.py` joins them to those of each reader
+    definition.py    `Definition`: the part of a reader that its author writes
+    options.py       the arguments that all readers share; `signature.py` adds them to each reader's own
     output.py        `Output`: what a reader declares of each output
     file.py, ...     the readers, a file each
     epochs/          what happens between `next_epoch` and a batch

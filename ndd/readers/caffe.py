@@ -22,7 +22,7 @@ _DATA, _LABEL = 4, 5  # fields of a Datum; the others (size, encoded, float_data
 class Caffe(Reader):
     """Reads Caffe's LMDBs of `Datum` records and gives pairs of (image as u8 `[size]`, label as i32 `[1]`).
 
-    The image is what `data` of the Datum holds, encoded or not; a Datum without a label gives `[0]`. Records come in the
+    The image is the `data` of the Datum, encoded or not; without a label the Datum has the label `[0]`. Records come in the
     order of their keys. No library of LMDB, Caffe or protobuf is needed.
 
     Args:

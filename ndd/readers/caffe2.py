@@ -36,8 +36,8 @@ class Caffe2(Reader):
         label_type: 0: one number, i32 or f32 as stored, `[1]`. 1: indices of labels, given as i32 `[num_labels]` with 1
             at each and 0 elsewhere. 2: all numbers of the tensor, i32 or f32 as stored, `[n]`. 3: a tensor of indices
             and one of weights, given as f32 `[num_labels]`. 4: no label.
-        num_labels: how many labels there are, for types 1 and 3.
-        additional_inputs: how many tensors follow the label.
+        num_labels: the number of labels, for types 1 and 3.
+        additional_inputs: the number of tensors after the label.
         bbox: whether the last tensor is a box.
 
     Differences from DALI: label types 1 and 3 work (DALI 2.4.0 refuses good records); a record with fewer tensors than

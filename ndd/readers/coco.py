@@ -32,7 +32,7 @@ _I32 = np.iinfo(np.int32)
 class COCO(Reader):
     """Reads images and their objects from COCO's `instances` files.
 
-    A sample is (encoded image as u8 `[size]`, boxes as f32 `[N, 4]`, labels as i32 `[N]`), then, where asked for:
+    A sample is (encoded image as u8 `[size]`, boxes as f32 `[N, 4]`, labels as i32 `[N]`), then the requested ones of:
 
     * `polygon_masks`: polygons as i32 `[P, 3]` (which box, its first vertex, the one after its last) and vertices as
       f32 `[V, 2]` (x, y in pixels). An object may have several polygons; one whose segmentation is empty, absent or
@@ -45,7 +45,7 @@ class COCO(Reader):
     Samples come in ascending order of image ids, the objects of each in the order of the file. Boxes are x, y, width,
     height in pixels, as in the file. Labels are 1 for the first of the listed categories, 2 for the next, 0 for a
     category that is not listed. Objects without `bbox` are left out, a missing `iscrowd` is 0, and a file without
-    `annotations` or `categories` (such as those of the test images) has none.
+    `annotations` or `categories` (such as the file of the test images) has none.
 
     The file is indexed once (860,000 annotations in about 2.5 s) and the index kept on disk, see `index_cache.py`.
     Segmentations are not: they are read from the file with their sample, so it has to stay as it was.
@@ -55,18 +55,18 @@ class COCO(Reader):
     Args:
         annotations_file: the JSON file.
         file_root: the folder that the names of images are relative to. Needed.
-        avoid_class_remapping: give the ids of categories as labels.
-        image_ids: also give the id of each image.
-        polygon_masks: also give the objects' polygons and their vertices. Not with `pixelwise_masks`.
-        pixelwise_masks: also give a label for each pixel.
+        avoid_class_remapping: use the ids of categories as labels.
+        image_ids: also return the id of each image.
+        polygon_masks: also return the objects' polygons and their vertices. Not with `pixelwise_masks`.
+        pixelwise_masks: also return a label for each pixel.
         images: names of the images to read, as in the file: in this order, as often as they are listed. Of several
             images with one name the last in the file counts.
         include_iscrowd: keep objects with `iscrowd`.
-        ltrb: give boxes as left, top, right, bottom.
-        ratio: give boxes and vertices as fractions of the image's width and height.
+        ltrb: return boxes as left, top, right, bottom.
+        ratio: return boxes and vertices as fractions of the image's width and height.
         size_threshold: leave out objects whose box is narrower or lower than this, in pixels.
         skip_empty: leave out images without objects.
-        save_preprocessed_annotations: write what is read, as small binary files, to the existing folder
+        save_preprocessed_annotations: write the annotations, as small binary files, to the existing folder
             `save_preprocessed_annotations_dir`. They are DALI's: either library reads them.
         save_preprocessed_annotations_dir: the folder for these; one argument needs the other.
         preprocessed_annotations: the folder of such files, to read instead of an annotations file. The options that choose
@@ -92,8 +92,8 @@ class COCO(Reader):
     >>> root = pathlib.Path(tempfile.mkdtemp())
     >>> _ = (root / "a.jpg").write_bytes(b"JPEG")
     >>> thing = {"id": 1, "image_id": 9, "category_id": 18, "bbox": [1, 2, 30, 40]}
-    >>> found = {"images": [{"id": 9, "file_name": "a.jpg"}], "annotations": [thing], "categories": [{"id": 18}]}
-    >>> _ = (root / "instances.json").write_text(json.dumps(found))
+    >>> annotations = {"images": [{"id": 9, "file_name": "a.jpg"}], "annotations": [thing], "categories": [{"id": 18}]}
+    >>> _ = (root / "instances.json").write_text(json.dumps(annotations))
     >>> reader = ndd.readers.COCO(file_root=root, annotations_file=root / "instances.json", ltrb=True)
     >>> for image, boxes, labels in reader.next_epoch():
     ...     print(image.shape, boxes.torch().tolist(), labels.torch().tolist())
@@ -255,7 +255,7 @@ class _Images(FileStore):
         return Packed.of(self._object_labels, first, self._last[numbers] - first)
 
     def _boxes_of(self, numbers: np.ndarray, faults: dict[int, Exception]) -> Packed:
-        """The boxes as they are asked for. Adds to the faults."""
+        """The boxes in the requested form. Adds to the faults."""
         first, form = self._first[numbers], self._form
         counts = self._last[numbers] - first
         shapes = np.stack([counts, np.full(len(counts), 4)], 1)

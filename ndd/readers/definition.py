@@ -1,4 +1,4 @@
-"""`Definition`: what the author of a reader writes."""
+"""`Definition`: the part of a reader that its author writes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ndd.readers.stores.records import RecordStore
 
 
 class Definition:
-    """What a concrete reader writes: two methods, a third one if it computes something, and some class attributes.
+    """The base of concrete readers, which define two methods, a third one if they compute something, and some class attributes.
 
     `_open` and `_outputs` are required. The class attributes, with their defaults:
 
@@ -45,7 +45,7 @@ class Definition:
 
         The parameters are the reader's own arguments, all by name. Their annotations say how values are converted (`bool`,
         `int`, `float`, `DType`) or checked (`Literal`); None stands for the default. Called once, when the first sample is
-        asked for. Raise what is wrong with the data as a whole here; what is wrong with one record belongs to the store.
+        asked for. Raise errors about the data as a whole here; the store raises errors about single records.
         """
         raise NotImplementedError
 

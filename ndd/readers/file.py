@@ -45,7 +45,7 @@ class File(Reader):
         files: paths, relative to `file_root` if that is given.
         labels: a whole number for each of `files`; default: 0, 1, 2, ...
         file_list: the text file of names and labels.
-        file_root: the folder of classes, or what the other paths are relative to.
+        file_root: the folder of classes, or the folder that other paths are relative to.
 
     Differences from DALI: labels in a `file_list` may be negative; an empty file is an empty sample; with
     `shuffle_after_epoch` each shard's epoch has exactly its share of the samples; an unreadable file raises at its
@@ -56,7 +56,7 @@ class File(Reader):
     or list, a malformed line, more shards than samples; at its batch for a file that cannot be read. ValueError for
     labels that are not integers (DALI cuts 0.5 to 0). Labels of more than 32 bits are refused (DALI keeps the lower ones).
 
-    `classes` and `class_to_idx` are those of torchvision's `ImageFolder`: the names of the classes of a `file_root`.
+    `classes` and `class_to_idx` are as in torchvision's `ImageFolder`: the names of the classes of a `file_root`.
 
     >>> import ndd, pathlib, tempfile
     >>> root = pathlib.Path(tempfile.mkdtemp())
@@ -79,8 +79,8 @@ class File(Reader):
 
     @property
     def classes(self) -> list[str]:
-        """The names of the classes, by label: those of the directories in `file_root`. Opens the data, and raises as the first
-        sample does; RuntimeError for files that are listed: their labels have no names."""
+        """The names of the classes, by label, which are the names of the directories in `file_root`. Opens the data, and raises
+        as the first sample does; RuntimeError for files that are listed: their labels have no names."""
         with self._session.entered():
             names = self._session.opened()[0].classes  # type: ignore[attr-defined]
         if names is None:

@@ -32,7 +32,7 @@ class Fits(Reader):
     Args:
         files: a path or a list of them; relative to `file_root` if that is given.
         file_list: the text file of paths, which are relative to `file_root`, or to the list's own folder.
-        file_root: the folder of the files, or what the other paths are relative to.
+        file_root: the folder of the files, or the folder that other paths are relative to.
         file_filter: glob pattern, with case.
         hdu_indices: the HDUs to read, from 1 (the primary one), one output each; an HDU may be given several times.
         dtypes: element types that the outputs must have, one for each. Default: those of the file.
@@ -42,7 +42,7 @@ class Fits(Reader):
 
     Raises: IndexError if `hdu_indices` is empty. At the first sample: RuntimeError for no, conflicting or
     empty sources, an index below 1, another number of `dtypes`; at its batch for a file that is cut off or is not a FITS
-    file, for an HDU that is missing, is not an image or has no pixels, and for an image of another type than `dtypes` says.
+    file, for an HDU that is missing, is not an image or has no pixels, and for an image of another type than in `dtypes`.
 
     >>> import ndd, pathlib, tempfile
     >>> file = pathlib.Path(tempfile.mkdtemp()) / "a.fits"

@@ -9,6 +9,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ndd._tensor.secrets import without_secrets
+from ndd.io.object_store import Status
 from ndd.readers.files.columns import cannot_open, column_names, container_files
 from ndd.readers.files.file_tree import FilePath
 from ndd.readers.formats.arrow import check_columns
@@ -85,10 +86,11 @@ class HuggingFace(Reader):
         paths = container_files(self._display, "dataset", dataset, "*.arrow")
         batches: list[tuple[int, int, int, int]] = []
         schemas: list[Any] = []
+        known: dict[str, Status] = {}
         for place, path in enumerate(paths):
             try:
-                index = record_batches(path)
-                schemas.append(read_schema(path, index))
+                index = record_batches(path, known)
+                schemas.append(read_schema(path, known[path], index))
             except OSError as error:
                 raise cannot_open(self._display, error) from error
             except ValueError as error:
@@ -98,4 +100,4 @@ class HuggingFace(Reader):
             batches += [(place, *batch) for batch in rows if batch[2]]
         if not batches:
             raise RuntimeError(f"{self._display}: dataset: there are no rows")
-        return RecordBatches(paths, schemas, np.array(batches, np.int64), names)
+        return RecordBatches(paths, known, schemas, np.array(batches, np.int64), names)

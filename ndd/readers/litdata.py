@@ -69,7 +69,7 @@ class LitData(Reader):
         def take(folder: str, index: Any) -> None:
             config = index["config"]
             here = leaves_of(config)
-            if leaves and list(here.items()) != list(leaves.items()):  # their order is that of the bytes
+            if leaves and list(here.items()) != list(leaves.items()):  # they must be in the order of the bytes
                 raise ValueError("its samples are of other types than those of the first folder")
             if not leaves:
                 check_columns(self._display, without_secrets(folder), names, list(here))

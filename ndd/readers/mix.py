@@ -59,7 +59,8 @@ class MixOptions(Options):
 
 @dataclass
 class _Part:
-    """A reader of a mixture: its number of samples, that of the parts before it, and its share of each epoch."""
+    """A reader of a mixture: its number of samples, the number of samples of the parts before it, and its share of each
+    epoch."""
 
     reader: Reader
     size: int
@@ -82,7 +83,7 @@ class Mix(Reader):
         readers: the readers, in a list. The mixture shares their open files.
         weights: a positive number for each reader, its share of the samples. Default: its size, so that an epoch has each sample
             once.
-        epoch_size: the number of samples of an epoch, at most that of all readers together. Default: that of all readers.
+        epoch_size: the number of samples of an epoch. Default, and maximum: the samples of all readers together.
 
     Raises: TypeError for weights that are not numbers. ValueError for an empty list of readers, a wrong number of weights,
     weights that are not positive, readers with different outputs, or readers that compute their outputs from records (`Numpy`,

@@ -24,7 +24,7 @@ from ndd.readers.reader import Reader
 from ndd.readers.stores.records import THREADS_OF_STORES, Records, RecordStore, samples_of
 
 _OPEN_AT_ONCE = 32  # files that are read and decoded together
-_LARGE = 1 << 24  # bytes of a file from which a part of it is read where it lies
+_LARGE = 1 << 24  # bytes of a file from which on a part of it is read in place
 
 
 class NemoAsr(Reader):
@@ -48,8 +48,8 @@ class NemoAsr(Reader):
         min_duration: skip shorter entries, and entries without a duration.
         quality: the quality of resampling, 0 to 100.
         read_idxs, read_sample_rate, read_text: the outputs beside the samples.
-        sample_rate: the rate to resample to. 0 or less: that of the file. The rate in the output is always that of the file,
-            unlike that of `decoders.audio`.
+        sample_rate: the rate to resample to. 0 or less: the file's rate. Unlike in `decoders.audio`, the rate in the output is
+            always the file's.
         normalize_text: accepted for compatibility with DALI, without effect.
 
     Lines that cannot be read (broken JSON, no `audio_filepath`, a duration that is not a number, a text that is not a

@@ -36,7 +36,7 @@ class Numpy(Reader):
     Args:
         files: a path or a list of them; relative to `file_root` if that is given.
         file_list: the text file of paths, which are relative to `file_root`, or to the list's own folder.
-        file_root: the folder of the files, or what the other paths are relative to.
+        file_root: the folder of the files, or the folder that other paths are relative to.
         file_filter: glob pattern, with case.
         labels: one integer for each of `files`, as in `readers.File`. (Not in DALI.) Default: no second output. Labels stay
             on the CPU whatever the device.

@@ -211,7 +211,7 @@ class Options:
 
 
 def plain(value: Any) -> Any:
-    """A Tensor, Batch or NumPy value as Python numbers and lists; anything else as it is."""
+    """A Tensor, Batch or NumPy value as Python numbers and lists; anything else unchanged."""
     value = unmarked(value)
     if isinstance(value, Batch):
         return [plain(sample) for sample in value]

@@ -28,7 +28,7 @@ def is_sample(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Output:
-    """One output of a reader; `Reader.outputs(**arguments)` gives a tuple of them.
+    """One output of a reader; `Reader.outputs(**arguments)` returns a tuple of them.
 
     Attributes:
         name: its name, and its key if samples are dicts.

@@ -52,7 +52,7 @@ class Reader(Definition):
         gives_dicts: samples are dicts, keyed by the outputs' names, instead of tuples.
 
     Args:
-        *positional, **arguments: those of the reader's `_open`, and those that all readers share.
+        *positional, **arguments: the arguments of the reader's `_open`, and those that all readers share.
     """
 
     _session_type: ClassVar[type[Session]] = Session
@@ -79,7 +79,7 @@ class Reader(Definition):
         Opens nothing and needs no data. Required arguments that do not affect the outputs may be omitted.
 
         Args:
-            *positional, **arguments: those of the reader.
+            *positional, **arguments: the arguments of the reader.
 
         Raises TypeError for arguments that the reader does not have, ValueError for a device that it does not run on,
         RuntimeError and IndexError for arguments that leave no valid outputs.
@@ -98,7 +98,7 @@ class Reader(Definition):
 
     @property
     def num_outputs(self) -> int:
-        """How many outputs this reader has."""
+        """The number of outputs of this reader."""
         return len(self._session.outputs)
 
     # Iteration
@@ -252,7 +252,7 @@ class Reader(Definition):
         Args:
             indices: integers in any order, from 0 or (negative) from the end. Numbers beyond the data set raise IndexError.
 
-        Raises TypeError for what is no list of numbers, IndexError for a number that is not there, RuntimeError if no
+        Raises TypeError for anything but a list of numbers, IndexError for a number out of range, RuntimeError if no
         sample can be read.
 
         >>> import ndd
@@ -351,7 +351,7 @@ class Reader(Definition):
         Args:
             state: a dict of `state_dict`, or a list of them.
 
-        Raises TypeError for what `state_dict` did not give, ValueError for the state of another reader.
+        Raises TypeError for anything but the result of `state_dict`, ValueError for the state of another reader.
         """
         every_rank = isinstance(state, list | tuple)
         texts = [states.state_text(self._display, each) for each in (state if every_rank else [state])]

@@ -1,4 +1,4 @@
-"""A reader's signature and docstring: its own arguments (those of `_open`) and the ones all readers share (`Options`).
+"""A reader's signature and docstring: its own arguments (of `_open`) and the ones that all readers share (`Options`).
 
 `compose` joins both when a reader class is defined; `bound` separates the arguments of a call again.
 """
@@ -21,7 +21,7 @@ from ndd.readers.definition import Definition
 from ndd.readers.options import Options, plain
 
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
-_FIRST = ("max_batch_size", "name", "device", "num_inputs")  # may be given by position
+_FIRST = ("max_batch_size", "name", "device", "num_inputs")  # may be passed by position
 # The others stand in alphabetical order, as in DALI.
 _LAST = ("enable_checkpointing", "shuffle", "sampler", "shard", "on_error")
 _OF_EPOCHS = ("shuffle_after_epoch", "shuffle_after_epoch_seed")
@@ -136,7 +136,7 @@ def _number(reader: str, name: str, value: Any) -> int:
 
 
 def _with_shared(text: str, shared: list[str]) -> str:
-    """A reader's docstring, with the texts of the shared arguments after those of its own."""
+    """A reader's docstring, with the texts of the shared arguments after its own arguments."""
     lines = "\n".join(f"    {line}" for name, line in _documented().items() if name in shared)
     if re.search(r"^Args:$", text, re.MULTILINE) is None:
         return f"{text}\n\nArgs:\n{lines}"

@@ -109,8 +109,10 @@ class TFRecord(Reader):
                 f"{self._display}: Number of index files needs to match the number of data files: expected "
                 f"{len(paths)}, got {len(indices)}; without index_path an index is made"
             )
+        known: dict[str, Status] = {}
+        scanned = scan_tfrecord, _listed_records, _tiles, _lists_records
         opened = [
-            listed_or_scanned(self._display, "tfrecord", *pair, scan_tfrecord, _listed_records, _tiles, _lists_records)
+            listed_or_scanned(self._display, "tfrecord", *pair, *scanned, known)
             for pair in zip(paths, indices, strict=True)
         ]
         if index_path is None:
@@ -119,6 +121,8 @@ class TFRecord(Reader):
             compressed = are_compressed(paths)
             states = statuses(paths)
             for own, index, file, state, packed in zip(opened, indices, paths, states, compressed, strict=True):
+                if isinstance(state, Status):
+                    known[file] = state
                 if isinstance(state, Status) and not packed:
                     end = int((own["offsets"] + own["sizes"]).max())
                     warn_of_unlisted(self._display, str(index), file, end, state.size)
@@ -127,7 +131,9 @@ class TFRecord(Reader):
         if not len(offsets):
             raise RuntimeError(f"{self._display}: no records in {', '.join(map(repr, paths))}")
         packed = {path for path, is_one in zip(paths, compressed, strict=True) if is_one}
-        return _Examples(paths, containers, offsets, sizes, features, packed)
+        store = _Examples(paths, containers, offsets, sizes, features, packed)
+        store.known = known
+        return store
 
 
 def scan_tfrecord(path: str, report: Callable[[int, int], None] = lambda done, total: None) -> Index:
@@ -191,7 +197,7 @@ def _check_count(path: str, count: int, packed_size: int) -> None:
 
 
 def are_compressed(paths: Sequence[str]) -> list[bool]:
-    """Which files are compressed as a whole by gzip or zlib. A file that cannot be read counts as uncompressed."""
+    """Which files are completely compressed by gzip or zlib. A file that cannot be read counts as uncompressed."""
     compressed: list[bool] = []
     for start in range(0, len(paths), _OPEN_AT_ONCE):
         part = paths[start : start + _OPEN_AT_ONCE]

@@ -118,7 +118,7 @@ class Video(Reader):
 
     Runs on the CPU, and with device "gpu" on the video engines of the GPU, as `decoders.video` does; DALI's reader runs only on
     GPUs. With `on_error="skip"` the reader waits for each batch of a GPU, because only decoding shows which sequences must be
-    skipped. Colours are those of `decoders.video`. Rotated videos are returned upright.
+    skipped. Colours are as in `decoders.video`. Rotated videos are returned upright.
 
     Needs PyAV: `pip install "ndd-dataloading[video]"`.
 

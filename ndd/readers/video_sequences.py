@@ -50,7 +50,7 @@ class Video(PlainVideo):
         image_type: RGB, or YCbCr: the values of the stream, with chroma upsampled.
 
     Differences from DALI: a line with a start and no end extends to the end of the video, a negative or too large time in
-    seconds is used as it is, and a label that is not a number is an error.
+    seconds is used unchanged, and a label that is not a number is an error.
 
     Needs PyAV: `pip install "ndd-dataloading[video]"`.
 

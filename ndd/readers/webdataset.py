@@ -11,6 +11,7 @@ import numpy as np
 from ndd._tensor import Packed
 from ndd._tensor.dtype import DType, bfloat16, bool_, dtype as to_dtype, uint8
 from ndd._tensor.secrets import without_secrets
+from ndd.io.object_store import Status
 from ndd.readers.files.file_tree import MOST_BYTES, FilePath, is_offset, listed_names, path_texts, read_lines, words_of
 from ndd.readers.files.index_cache import Index, all_inside, all_within, has_columns, listed_or_scanned
 from ndd.readers.formats.tar_file import members
@@ -113,10 +114,11 @@ class Webdataset(Reader):
                 f"{len(indices)}"
             )
         tables: list[tuple[np.ndarray, np.ndarray]] = []
+        known: dict[str, Status] = {}
         for place, path in enumerate(archives):
             listed = indices[place] if indices else None
             index = listed_or_scanned(
-                self._display, "webdataset", path, listed, scan_archive, _listed_samples, _is_of, _lists_samples
+                self._display, "webdataset", path, listed, scan_archive, _listed_samples, _is_of, _lists_samples, known
             )
             offsets, sizes, several = _chosen(index, entries, case_sensitive_extensions)
             if not len(offsets):
@@ -126,7 +128,9 @@ class Webdataset(Reader):
         if not len(containers):
             raise RuntimeError(f"{self._display}: no samples in {', '.join(map(repr, archives))}")
         offsets, sizes = (np.concatenate(column) for column in zip(*tables, strict=True))
-        return _Samples(archives, containers, offsets, sizes, kinds)
+        store = _Samples(archives, containers, offsets, sizes, kinds)
+        store.known = known
+        return store
 
     def _completed(
         self,
@@ -186,7 +190,7 @@ class _Samples(ContainerStore):
         """Several samples of one archive, each component with the header before it."""
         sizes = self.sizes[numbers].ravel()
         present = np.flatnonzero(sizes >= 0)
-        # In the order of the archive, which may differ from that of the outputs.
+        # In the order of the archive, which may differ from the order of the outputs.
         present = present[np.argsort(self.offsets[numbers].ravel()[present], kind="stable")]
         data, starts = np.empty(0, np.uint8), np.zeros(len(sizes), np.int64)
         wrong: dict[int, Exception] = {}

@@ -59,7 +59,7 @@ def imagenet_eval(jpegs: Any, /, size: int = 224, *, resize: int = 256, device: 
     """Encoded pictures to float32 CHW of `size` x `size`: resizes the shorter side, and crops the centre.
 
     Equals torchvision's references/classification, `ClassificationPresetEval`: `Resize(256)`, `CenterCrop(224)`, `Normalize`, in
-    size, place and pixels.
+    size, place and pixels. Around pictures that are smaller than the window, it is black.
 
     Args:
         size: height and width of the results, in pixels.
@@ -71,5 +71,10 @@ def imagenet_eval(jpegs: Any, /, size: int = 224, *, resize: int = 256, device: 
     imagenet_eval(size=224, resize=232, device='cpu')
     """
     images = ndd.decoders.image(jpegs, device=device, jpeg_fancy_upsampling=True)
-    images = ndd.resize(images, resize_shorter=resize, rule="torchvision")
-    return ndd.crop_mirror_normalize(images, crop=[size, size], rounding="even", mean=MEAN, std=STD)
+    how: dict[str, Any] = {"resize_shorter": resize, "rule": "torchvision"}
+    window: dict[str, Any] = {"crop": [size, size], "rounding": "even"}
+    if size <= resize:  # no more of the picture is resized than the window
+        images = ndd.resize_crop_mirror(images, **how, **window)
+    else:
+        images = ndd.crop(ndd.resize(images, **how), **window, out_of_bounds_policy="pad")
+    return ndd.crop_mirror_normalize(images, mean=MEAN, std=STD)

@@ -29,7 +29,7 @@ class Names:
         self._here: set[str] = set()
 
     def add(self, module: str, name: str, alias: str | None = None) -> str:
-        """Imports a name, unless it is there already; gives what it is called here."""
+        """Imports a name, unless it is there already; returns its name here."""
         here = alias or name
         if here not in self._here:
             self._here.add(here)
@@ -131,7 +131,7 @@ def _flat(arguments: tuple[Any, ...]) -> list[Any]:
 
 
 def default(value: Any, names: Names) -> str:
-    """A default, or a member of a Literal; `...` for what has no short text."""
+    """A default, or a member of a Literal; `...` for values without a short text."""
     if isinstance(value, enum.Enum):
         return f"{names.of(type(value))}.{value.name}"
     if isinstance(value, DType):

@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def stale() -> dict[Path, str]:
-    """The stubs that do not say what the sources say, with the right text."""
+    """The stubs that differ from the sources, with the correct text."""
     wanted = {Path(str(m.__file__)).with_suffix(".pyi"): stub_of(m) for m in modules()}
     return {p: t for p, t in wanted.items() if not p.exists() or p.read_text(encoding="utf-8") != t}
 

@@ -29,7 +29,7 @@ _TYPED_APART = {"PerSample": "ndd._typing"}  # where type checkers find another 
 
 
 def stub_of(module: ModuleType) -> str:
-    """The text of the stub: what the module exports, or all that it defines if it has no `__all__`."""
+    """The text of the stub: the module's exports, or all its definitions if it has no `__all__`."""
     tree = ast.parse(inspect.getsource(module))
     exported = getattr(module, "__all__", None)
     defined = [n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef) and n.name[0] != "_"]
@@ -48,7 +48,7 @@ def stub_of(module: ModuleType) -> str:
 
 
 def _lines(module: ModuleType, name: str, names: Names) -> list[str]:
-    """A name's definition; nothing for what is typed where it is imported from."""
+    """A name's definition; nothing for names that are typed where they are imported from."""
     value = getattr(module, name)
     if isinstance(value, str):
         return [f"{name}: str"]
@@ -101,7 +101,7 @@ def _reader(name: str, reader: type[Reader], names: Names) -> list[str]:
 
 
 def _methods(name: str, kind: type, names: Names) -> list[str]:
-    """`Arithmetic`: each method is an operation on elements, and gives what it is called on, or a Batch."""
+    """`Arithmetic`: each method is an operation on elements, and returns the type it is called on, or a Batch."""
     lines = ["# `==` gives a value, not a bool.", "# pyright: reportIncompatibleMethodOverride=false", f"class {name}:"]
     for method, value in vars(kind).items():
         if inspect.isfunction(value):

@@ -18,7 +18,7 @@ _EMPTY = inspect.Parameter.empty
 
 
 def outputs_of(operator: Any) -> list[tuple[dict[str, Any], int | None]]:
-    """How many outputs there are, for which values of arguments: `[({}, 1)]`, or `[({"save_attrs": False}, 1),
+    """The numbers of outputs for values of arguments: `[({}, 1)]`, or `[({"save_attrs": False}, 1),
     ({"save_attrs": True}, 2)]`; an input is True if it is given. None stands for a number that depends on more."""
     declared: Any = operator.declared_outputs
     if isinstance(declared, int):
@@ -140,7 +140,7 @@ def elementwise_overloads(name: str, function: Any, names: Names, result: str) -
 
 
 def imread_overloads(name: str, function: Any, names: Names) -> list[str]:
-    """`ndd.imread`: a path gives a Tensor, several give a Batch. The arguments are those of `decoders.image`."""
+    """`ndd.imread`: a path returns a Tensor, several return a Batch. The arguments are as for `decoders.image`."""
     path = f"str | bytes | {names.add('os', 'PathLike')}[{names.add('typing', 'Any')}]"
     single = f"{path} | {names.add('ndd._typing', 'Array')}", names.add("ndd._tensor", "Tensor")
     batch = names.add("ndd._tensor", "Batch")

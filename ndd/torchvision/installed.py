@@ -1,4 +1,4 @@
-"""The installed torchvision, for what compares with it; ndd's own functions do without."""
+"""The installed torchvision, for code that compares ndd with it; ndd's own functions do not need it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-# What its library of C++ declares and its Python files count on.
+# Declared by torchvision's C++ library, and needed by its Python files.
 _SCHEMAS = (
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
     "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
@@ -19,7 +19,7 @@ _declared: list[torch.library.Library] = []
 
 @functools.cache
 def import_torchvision() -> Any:
-    """The module `torchvision`, beside a CPU build of torch too, where its library does not load.
+    """The module `torchvision`, even with a CPU build of torch, with which its library does not load.
 
     Raises ImportError where it is not installed.
     """

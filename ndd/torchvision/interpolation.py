@@ -1,4 +1,4 @@
-"""torchvision's enums, which are taken by their values: torchvision's own members serve as well."""
+"""torchvision's enums. Members are compared by value, so torchvision's own are accepted as well."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class InterpolationMode(enum.Enum):
-    """How pixels between pixels are made; the values are torchvision's.
+    """How values between pixels are computed; the members have torchvision's values.
 
     >>> from ndd.torchvision.v2 import InterpolationMode
     >>> InterpolationMode("bilinear")

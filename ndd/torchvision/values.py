@@ -1,10 +1,10 @@
-"""What torchvision's functions take, taken apart into ndd's values, and put back as the kind that came.
+"""Conversion of the values that torchvision's functions take into ndd's values, and of results back into their kind.
 
-`kind_of` says what a value is; `pixels_of` gives the images in it as an `ndd.Batch` or `ndd.Tensor` with a layout, without
-copying where memory can be shared, and the function that makes of a result what the caller gave: a torch tensor with the
-same batch axes, a `tv_tensor` with the same metadata, a `Batch` of the same layout.
+`kind_of` returns the kind of a value. `pixels_of` returns its images as an `ndd.Batch` or `ndd.Tensor` with a layout, without
+copying if memory can be shared, and a function that converts a result back: into a torch tensor with the same batch axes, a
+`tv_tensor` with the same metadata, or a `Batch` of the same layout.
 
-Neither torchvision nor Pillow is imported: a value can be of theirs only if somebody has imported them.
+Neither torchvision nor Pillow is imported: their values exist only if they have been imported already.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _TV_KINDS = {"Image": "image", "Video": "video", "Mask": "mask", "BoundingBoxes"
 
 @dataclass(frozen=True)
 class Treated:
-    """A tensor that is to be treated as `kind`, with what a tv_tensor of that kind would know of it."""
+    """A tensor that is treated as `kind`, with the metadata that a tv_tensor of that kind would have."""
 
     kind: str
     tensor: torch.Tensor
@@ -37,14 +37,14 @@ class Treated:
 
 
 class Fills(NamedTuple):
-    """The fill values of the outside of `ndd.Targets`: of their images, and of their masks."""
+    """The fill values for `ndd.Targets`: for their images, and for their masks."""
 
     images: Any
     masks: Any = None
 
     @classmethod
     def of(cls, fill: Any) -> Fills:
-        """Two fills, or one of images beside masks that get 0."""
+        """Two fill values; a single one is for images, and masks get 0."""
         return fill if isinstance(fill, cls) else cls(fill)
 
 
@@ -103,7 +103,7 @@ def plain(value: Any) -> torch.Tensor:
 
 
 def wrapped(tensor: torch.Tensor, like: Any, **metadata: Any) -> Any:
-    """A tensor as what `like` is, with its metadata but for those given."""
+    """A tensor of the class and with the metadata of `like`, except for the metadata passed here."""
     module = tv_tensors()
     if module is None or not isinstance(like, module.TVTensor):
         return tensor
@@ -111,14 +111,14 @@ def wrapped(tensor: torch.Tensor, like: Any, **metadata: Any) -> Any:
 
 
 def count_of(value: Any) -> int | None:
-    """How many samples a batch of ndd has; None for all other values."""
+    """The number of samples of a batch of ndd; None for all other values."""
     images = value.images if isinstance(value, ndd.Targets) else value
     return images.batch_size if isinstance(images, ndd.Batch) else None
 
 
 def per_sample(value: Any, count: int | None, axes: int = 0) -> Any:
-    """A parameter as ndd's operators take it. For a batch of `count` samples an array or a tensor whose first axis is as long
-    has a value for each of them; if one value is always a vector (`axes` 1), only with another axis after that."""
+    """A parameter as ndd's operators take it. For a batch of `count` samples, an array or tensor whose first axis has this
+    length is one value per sample. If a value is always a vector (`axes` 1), it needs a second axis."""
     if isinstance(value, ndd.Batch) or value is None:
         return value
     if isinstance(value, torch.Tensor):
@@ -131,7 +131,7 @@ def per_sample(value: Any, count: int | None, axes: int = 0) -> Any:
 
 
 def rows_of(value: Any, count: int | None, axes: int = 0) -> np.ndarray:
-    """The same as an array on the host: float64 `[N, ...]`, or `[1, ...]` of a parameter that is the same for all samples."""
+    """The same as an array on the host: float64 `[N, ...]`, or `[1, ...]` if all samples share the parameter."""
     value = per_sample(value, count, axes)
     if isinstance(value, ndd.Batch):
         return value.torch().cpu().numpy().astype(np.float64)
@@ -152,12 +152,12 @@ def sizes_of(value: Pixels) -> np.ndarray:
 
 
 def layout_of(value: Pixels) -> str:
-    """The layout of a value of ndd, by rank where it says none."""
+    """The layout of a value of ndd; by its rank if it has none."""
     return value.layout or LAYOUTS.get(value.ndim, "")
 
 
 def pixels_of(value: Any) -> tuple[Pixels, Callable[[Pixels], Any]]:
-    """The images in a value, and the function that makes of images what the value was."""
+    """The images in a value, and the function that converts images back into its kind."""
     if isinstance(value, Pixels):
         return value, lambda result: result
     tensor = plain(value)

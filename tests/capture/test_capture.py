@@ -178,6 +178,7 @@ def sources(m, do, files):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("scenario", [modes, draws, promises, sources], ids=lambda s: s.__name__)
+@pytest.mark.drawn(2)
 def test_as_dali(scenario, files):
     dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
     ours, theirs = (outcomes(lambda m, do: scenario(m, do, files), package) for package in (ndd, dali))

@@ -15,6 +15,7 @@ from hostile.containers import all_records, written
 from hostile.mutation import EXTREMES, Framed, Number, encoded, extreme, mutated
 
 import ndd
+from ndd.readers.formats import parquet_pages
 
 
 def plain_number(form: str) -> Any:
@@ -242,13 +243,18 @@ def some_names(rng: random.Random) -> list[str]:
     return NAMES if rng.random() < 0.3 else rng.sample(NAMES, 2)
 
 
-def make_parquet(rng: random.Random) -> tuple[bytes, list[str]]:
-    return spoiled_bytes(rng, parquet_file(rng.randrange(len(_WRITTEN)))), some_names(rng)
+def make_parquet(rng: random.Random) -> tuple[bytes, list[str], int]:
+    """A file, columns, and the bytes from which values count as large: those are read without pyarrow."""
+    return spoiled_bytes(rng, parquet_file(rng.randrange(len(_WRITTEN)))), some_names(rng), rng.choice((1, 1 << 11))
 
 
-def read_parquet(made: tuple[bytes, list[str]]) -> Any:
+def read_parquet(made: tuple[bytes, list[str], int]) -> Any:
     path = written("a.parquet", made[0])
-    return all_records(ndd.readers.Parquet(path=path, columns=made[1]))
+    before, parquet_pages.LARGE = parquet_pages.LARGE, made[2]
+    try:
+        return all_records(ndd.readers.Parquet(path=path, columns=made[1]))
+    finally:
+        parquet_pages.LARGE = before
 
 
 @functools.cache

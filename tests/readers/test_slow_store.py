@@ -172,6 +172,29 @@ def test_a_tar_without_an_index_is_read_by_several_requests(bucket, requests):
     assert max(sizes) < 4_200_000
 
 
+def test_nothing_waits_for_what_the_index_has_said(bucket, monkeypatch):
+    """The sizes of tars are known from their index, and those of the next shards of MDS are asked for ahead of their use."""
+    url, _ = bucket
+    objects, shards = (importlib.import_module(f"ndd.{name}") for name in ("io.object_store", "readers.formats.shards"))
+    asked, askers = [], []
+    status, beginnings = objects._status, shards.beginnings
+    monkeypatch.setattr(objects, "_status", lambda *a: asked.append(a[1]) or status(*a))
+    monkeypatch.setattr(
+        shards, "beginnings", lambda *a: askers.append(threading.current_thread().name) or beginnings(*a)
+    )
+    monkeypatch.setattr(shards, "_AHEAD", 8)
+    with ndd.io.object_store(endpoint=url, **OPTIONS):
+        mds = ndd.readers.MDS(path=["s3://pictures/mds"] * 4, columns=["image", "label"])
+        for reader, count in ((readers("Webdataset"), COUNT), (mds, 4 * COUNT)):
+            assert len(reader) == count
+            asked.clear()
+            assert sum(images.batch_size for images, _ in reader.next_epoch(32)) == count
+            reader.close()
+            assert not asked
+    assert askers[0] != "ndd-heads"
+    assert "ndd-heads" in askers
+
+
 PROGRAM = """
 import json, os, signal, sys, traceback
 url, cache, options = json.loads(sys.argv[1])

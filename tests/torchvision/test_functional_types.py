@@ -150,3 +150,48 @@ def test_a_side_without_pixels():
     assert_both_refuse("resize", tv_tensors.Mask(value), RuntimeError, size=[8], max_size=9)
     with pytest.raises(RuntimeError, match="greater than 0"):
         F.resize(ndd.as_batch(value[None], layout="CHW"), None, max_size=9)
+
+
+def test_numbers_of_sixteen_bits_as_an_image_of_pillow():
+    value = picture(torch.int16, 1, 4, 5)
+    ours, theirs = (module.to_pil_image(value) for module in (F, oracle))
+    assert (ours.mode, ours.size, ours.tobytes()) == (theirs.mode, theirs.size, theirs.tobytes())
+
+
+def test_windows_over_boxes_are_for_images():
+    from torchvision.transforms import v2 as theirs
+
+    from ndd.torchvision import v2 as ours
+
+    boxes = tv_tensors.BoundingBoxes([[0.0, 0.0, 4.0, 4.0]], format="XYXY", canvas_size=(4, 5))
+    for module in (theirs, ours):
+        with pytest.raises(TypeError, match="image"):
+            module.RandomIoUCrop()(tv_tensors.Video(picture(torch.uint8, 2, 3, 4, 5)), boxes)
+
+
+@pytest.mark.parametrize("count", [0, 1])
+@pytest.mark.parametrize("size", [(1, 7), (5, 8)])
+def test_masks_of_no_objects_turn_with_their_image(count, size):
+    for angle in (13.0, 45.0, 90):
+        assert_same("rotate", tv_tensors.Mask(torch.ones(count, *size, dtype=torch.uint8)), angle=angle, expand=True)
+
+
+def test_some_samples_without_objects_turn_with_the_others():
+    masks = [picture(torch.uint8, n, 5, 8) for n in (0, 2)]
+    images = picture(torch.uint8, 2, 3, 5, 8)
+    targets = ndd.Targets(ndd.as_batch(images, layout="CHW"), masks=ndd.batch(masks, layout="NHW"))
+    turned = F.rotate(targets, 30.0, expand=True)
+    for ours, mask in zip(turned.masks, masks, strict=True):
+        wanted = oracle.rotate(tv_tensors.Mask(mask), 30.0, expand=True)
+        assert torch.equal(ours.torch(), torch.Tensor(wanted).to(torch.uint8))
+
+
+@pytest.mark.parametrize("source", [*WHOLE, torch.float32])
+@pytest.mark.parametrize("target", [*WHOLE, torch.bool, torch.float32])
+def test_values_of_a_batch_are_converted_as_tensors_are(source, target):
+    """Of whole numbers the lowest bits stay."""
+    value = picture(source, 2, 5, 6, 3)
+    value = value * 100 if source.is_floating_point else value - torch.iinfo(source).max // 3
+    value[:, 0] = 0
+    made = F.to_dtype(ndd.as_batch(value, layout="HWC"), target, scale=False)
+    assert torch.equal(made.torch(), value.to(target))

@@ -43,7 +43,8 @@ def _decoded(cv2: Any, data: np.ndarray, header: Header, output_type: DALIImageT
         flags = cv2.IMREAD_UNCHANGED
     else:
         is_gray = channels == 1 and header.format != "tiff"
-        flags = cv2.IMREAD_GRAYSCALE if is_gray else cv2.IMREAD_COLOR_BGR
+        colour = cv2.IMREAD_COLOR_BGR if output_type == DALIImageType.BGR else cv2.IMREAD_COLOR_RGB
+        flags = cv2.IMREAD_GRAYSCALE if is_gray else colour
         flags |= 0 if header.dtype == np.uint8 else cv2.IMREAD_ANYDEPTH
     image = _imdecode(cv2, data, flags | cv2.IMREAD_IGNORE_ORIENTATION)
     if image is None or image.dtype != header.dtype:
@@ -51,13 +52,13 @@ def _decoded(cv2: Any, data: np.ndarray, header: Header, output_type: DALIImageT
     if image.ndim == 2:
         return image[:, :, None]
     if output_type == DALIImageType.GRAY and header.format == "tiff":
-        return to_gray(image[:, :, ::-1], by_opencv=True)
+        return to_gray(image, by_opencv=True)
     if channels == 2:
         return np.ascontiguousarray(image[:, :, 2:])  # OpenCV gives gray three times, then alpha
-    if output_type == DALIImageType.BGR:
+    if channels == 3:
         return image
     try:
-        return cv2.cvtColor(image, cv2.COLOR_BGRA2RGBA if image.shape[2] == 4 else cv2.COLOR_BGR2RGB)
+        return cv2.cvtColor(image, cv2.COLOR_BGRA2RGBA)
     except cv2.error:  # out of memory
         return None
 

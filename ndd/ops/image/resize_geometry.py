@@ -314,11 +314,11 @@ def resample_plan(
         shrink, grow = (_of_torchvision(kinds, antialias) for kinds in (shrink, grow))
     arrays = (np.ascontiguousarray(a) for a in (geometry.size, geometry.start, geometry.end))
     choose_filters(*arrays, shrink, grow, _WIDENS if antialias else _NEVER, BASE_RADIUS, kind, radius)
-    skip, made = geometry.window or (few_zeros(geometry.size.shape, np.int64), geometry.size)
+    skip, new_size = geometry.window or (few_zeros(geometry.size.shape, np.int64), geometry.size)
     shapes = input.shapes.copy()
     for number, axis in enumerate(axes):
         if axis >= 0:
-            shapes[:, axis] = made[:, number - len(axes)]
+            shapes[:, axis] = new_size[:, number - len(axes)]
     per_sample = {"start": geometry.start, "end": geometry.end, "kind": kind, "radius": radius}
     per_sample |= {"whole": geometry.size, "skip": skip}
     return Plan(shapes, per_sample, {"axes": tuple(axes)})
@@ -363,7 +363,7 @@ def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> None:
 def resampled_part(image, plan) -> tuple[np.ndarray, np.ndarray]:
     """The pixels of images HWC that a `resample_plan` reads: their begin and end, `[N, 2]` each."""
     start, end, whole, skip = (plan.per_sample[name] for name in ("start", "end", "whole", "skip"))
-    made, scale = plan.shapes[:, list(plan.shared["axes"])], (end - start) / np.maximum(whole, 1)
-    ends = start + skip * scale, start + (skip + made) * scale
+    new_size, scale = plan.shapes[:, list(plan.shared["axes"])], (end - start) / np.maximum(whole, 1)
+    ends = start + skip * scale, start + (skip + new_size) * scale
     reach = np.ceil(plan.per_sample["radius"]) + 1
     return np.floor(np.minimum(*ends) - reach), np.ceil(np.maximum(*ends) + reach)

@@ -53,7 +53,7 @@ class IterableSource:
         return list(item) if isinstance(item, tuple | list) else [item]
 
     def reset(self) -> None:
-        """Iterates anew."""
+        """Starts a new iteration."""
         self._ended = False
 
 

@@ -50,7 +50,7 @@ class TorchIterator:
         self._returned = 0  # batches of this epoch that the caller has
         self._over = False  # StopIteration was raised
         self._dry = False  # ... because the pipelines had no more data, before `size` samples
-        self._epochs_done = 0  # since a source began anew
+        self._epochs_done = 0  # since a source started again
         self._first: list[dict[str, Any]] | None = None
         self._before_first: list[bytes] = []  # the checkpoints before it
         # The batch on its way to the caller, which stays here if Ctrl-C comes: the outputs of the sources, and after they
@@ -294,7 +294,7 @@ class DALIGenericIterator(TorchIterator):
     The tensors share the memory of the pipeline's outputs and stay valid, and unchanged, as long as they are held.
 
     Raises AssertionError for wrong uses, as DALI does: no pipeline, names that repeat, pipelines of different sizes, a
-    size of 0 or beside `reader_name`. Raises TypeError for what is no pipeline or iterable, ValueError for an unknown
+    size of 0 or beside `reader_name`. Raises TypeError for anything but a pipeline or iterable, ValueError for an unknown
     `auto_reset`, RuntimeError for an unknown reader.
 
     >>> import ndd, ndd.plugin.pytorch as pytorch
@@ -322,7 +322,7 @@ def _dense(name: str, batch: Any, rows: int) -> Any:
 
 
 def _warn(text: str) -> None:
-    """Warns at the line that called the iterator's constructor (or that of a subclass)."""
+    """Warns at the line that called the iterator's constructor (or a subclass's)."""
     frame, level = sys._getframe(), 1
     while frame.f_back is not None and frame.f_code.co_filename == __file__:
         frame, level = frame.f_back, level + 1

@@ -20,9 +20,9 @@ class LoaderEvaluator:
     Train an epoch with the loader and one with `mode="replay"`: the difference is what waiting for data costs.
 
     Args:
-        dataloader: torch's `DataLoader`, or anything else with a length that is iterated anew for each epoch.
+        dataloader: torch's `DataLoader`, or anything else with a length that is iterated again for each epoch.
         mode: "log" or "replay".
-        num_cached_batches: for "replay", how many batches are kept: the last ones of an epoch, which is read when the
+        num_cached_batches: for "replay", the number of batches that are kept: the last ones of an epoch, which is read when the
             object is made. They are repeated until an epoch is full. None keeps all.
         metrics_file: where `save_metrics` writes.
 

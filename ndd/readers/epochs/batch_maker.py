@@ -24,7 +24,7 @@ class BatchMaker:
     """The half of a `Session` that turns records into values.
 
     Args:
-        reader: held weakly, so that a reader which nobody holds any more dies at once, and its threads end.
+        reader: held weakly, so that a reader without other references is freed at once, and its threads end.
         outputs: what the reader declares.
 
     Attributes:

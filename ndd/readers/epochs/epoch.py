@@ -23,11 +23,11 @@ Outputs = TypeVar("Outputs", covariant=True)
 
 
 class Pass:
-    """One pass over an epoch: what is left of it. A loop that begins anew has another one.
+    """One pass over an epoch: the part that is left of it. A loop that starts again has another one.
 
     Attributes:
-        left: batches that it still gives; None until the first one is asked for.
-        total: how many it counts in all.
+        left: the number of batches still to come; None until the first one is requested.
+        total: the number of batches that it counts in all.
         generation, resets: of the reader's progress when it began.
         stride, after: the reader counts `stride` batches for each of `left`, and `after` after the last one: in a worker of
             a DataLoader, which gives every `stride`th batch only.
@@ -46,7 +46,7 @@ class Pass:
 
 
 class _Iterating(Generic[Outputs]):
-    """An epoch, or a loop over it: the hand-over of what comes next."""
+    """An epoch, or a loop over it: returns the next batch."""
 
     __slots__ = ()
 
@@ -75,7 +75,7 @@ class _Iterating(Generic[Outputs]):
 
 
 class Epoch(_Iterating[Outputs]):
-    """One pass over a reader's shard; `len()` is how many samples or batches it has.
+    """One pass over a reader's shard; `len()` is its number of samples or batches.
 
     A loop over an epoch that has ended (or that `reset()` or `set_state()` ended) is a new epoch, so that frameworks may
     loop over it again and again. A loop over an unfinished epoch begins anew, too, except with `last_batch="fill"`: then it
@@ -151,7 +151,7 @@ class Epoch(_Iterating[Outputs]):
         return run.total
 
     def state_dict(self) -> dict[str, str]:
-        """The reader's `state_dict`: what training frameworks save of the loader that they were given."""
+        """The reader's `state_dict`, which training frameworks save for their loader."""
         return self._reader.state_dict()
 
     def load_state_dict(self, state: dict[str, str] | Sequence[dict[str, str]]) -> None:
@@ -169,7 +169,7 @@ class Epoch(_Iterating[Outputs]):
 
     def __iter__(self) -> Iterator[Outputs]:
         in_worker = self._session.arrive(self)
-        alone = self._last == "fill" and not in_worker  # there is but one loop, this object
+        alone = self._last == "fill" and not in_worker  # there is only one loop, this object
         runs = self._pass.runs(self._session.progress)
         if not (runs and (alone or self._by_hand)) and not (alone and self._pass.left is None):
             self._pass = Pass()

@@ -1,4 +1,4 @@
-"""Steps on their way from what is read ahead to the loop: none is lost where the handler of a signal raises."""
+"""Steps on their way from read-ahead to the loop: none is lost when a signal handler raises."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class StepsInFlight:
         return lambda stream: stream if share.count == 1 else EveryNth(stream, skip, share.count, own)
 
     def place(self) -> Position:
-        """Where the stream goes on after the step that was taken last."""
+        """The place of the stream after the step that was taken last."""
         number, place = self._progress.number, self._progress.position
         for held in self._held:
             if held.number > number and not held.delivered:

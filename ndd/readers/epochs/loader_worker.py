@@ -1,4 +1,4 @@
-"""What a reader does in a worker process of torch's DataLoader: it gives its share of the epoch that the loader is at.
+"""The part of a reader in a worker process of torch's DataLoader: it returns its share of the loader's current epoch.
 
 Worker w of n gives the batches w, w + n, w + 2n and so on. The loader takes them in turn, so they come in the order that the
 epoch has in one process, however it is shuffled, cut and ended. The reader has come from another process, by a fork or as a
@@ -62,11 +62,11 @@ class Origin:
 
 
 class Worker:
-    """The share of one worker, and the epochs that it goes to.
+    """The share of one worker, and the epochs that it visits.
 
     Attributes:
         process: the process id.
-        share: the batches that this worker gives.
+        share: the batches that this worker returns.
         loaded: the reader has a saved state, with which the next epoch begins.
     """
 

@@ -1,4 +1,4 @@
-"""`PeekedBatches`: the batches that lookahead asked for before the loop did, so that both are given the same values."""
+"""`PeekedBatches`: the batches that lookahead requested before the loop, so that both get the same values."""
 
 from __future__ import annotations
 

@@ -102,10 +102,10 @@ class RecordReadAhead(ReadAhead[Any]):
     holds any more can die and stop them.
 
     Args:
-        store: what is read.
-        open_stream: gives the stream of sample numbers; called on a thread.
+        store: the store to read from.
+        open_stream: returns the stream of sample numbers; called on a thread.
         batch: the size of the batches; None for single samples.
-        depth: how many groups are read ahead.
+        depth: the number of groups that are read ahead.
         owner: the object whose death ends the threads.
     """
 
@@ -121,7 +121,7 @@ class RecordReadAhead(ReadAhead[Any]):
         self._stream: NumberStream | None = None
         self.batch = batch
         self._parts: deque[tuple[_Group, int, int]] = deque()
-        self._waits = 0  # how often the user had to wait for a batch
+        self._waits = 0  # the number of times that the user had to wait for a batch
         self._seconds = 1.0  # that a record took lately; at first unknown
         # Of the largest record so far, about; unknown at first, unless an index says it.
         self._bytes = min(store.record_bytes, _BYTES_AT_ONCE - 1) or _BYTES_AT_ONCE
@@ -260,7 +260,7 @@ class RecordReadAhead(ReadAhead[Any]):
         return self._bytes != _BYTES_AT_ONCE
 
     def _cuts_per_group(self) -> int:
-        """How many batches are read together, or samples: enough for the store, but not too many bytes."""
+        """The number of batches or samples that are read together: enough for the store, but not too many bytes."""
         together = max(self._store.at_once, self._store.bytes_together // max(self._bytes, 1))
         wanted = -(-together // (self.batch or 1))
         room = _BYTES_AT_ONCE // ((self.batch or 1) * max(self._bytes, 1))
@@ -277,7 +277,7 @@ class RecordReadAhead(ReadAhead[Any]):
                 wanted = len(group.numbers) * self._bytes // self._store.bytes_together if self._is_measured() else 1
             return group.parts(min(max(wanted, 1), len(self._threads)))
         parts = min(max(int(len(group.numbers) * self._seconds / _SECONDS_OF_A_PART), 1), len(self._threads))
-        # Halves and quarters, no thirds: buffers of few sizes, which the pool of host memory gives to each other's parts.
+        # Halves and quarters, no thirds: buffers of few sizes, which the pool of host memory can reuse for all parts.
         return group.parts(1 << parts.bit_length() - 1)
 
     def _read(self, group: _Group, start: int, end: int) -> None:
@@ -296,7 +296,7 @@ class RecordReadAhead(ReadAhead[Any]):
             observation.active.was_read(len(numbers) // shares, begun)
         seconds = (time.perf_counter() - begun) * shares / len(numbers)
         with self._lock:
-            self._seconds = min(seconds, (3 * self._seconds + seconds) / 4)  # one that was held up says little
+            self._seconds = min(seconds, (3 * self._seconds + seconds) / 4)  # a delayed one tells little
             if records is not None:
                 group.read[start] = records
             group.left -= 1

@@ -40,7 +40,7 @@ class Session(BatchMaker):
         origin: the process that the reader was made in.
         ahead: the threads that read the coming batches; None before there are any.
         in_flight: the steps that were taken from these and are not handed over yet.
-        peeked: the batches that lookahead has asked for.
+        peeked: the batches that lookahead has requested.
     """
 
     def __init__(self, reader: Definition, outputs: tuple[Output, ...]):
@@ -58,7 +58,7 @@ class Session(BatchMaker):
         self._lock = threading.RLock()
         self.ahead: RecordReadAhead | None = None
         self.in_flight = StepsInFlight(self.progress)
-        self._taking = False  # a step is being taken from what is read ahead
+        self._taking = False  # a step is being taken from read-ahead
         self.peeked = PeekedBatches()
         self._last: LastBatch = "fill"  # how the batches read ahead were cut
         self.recordings: dict[Any, Any] = {}  # of each output: what loops do with its batches, see `_lookahead`
@@ -121,7 +121,7 @@ class Session(BatchMaker):
                 worker.loaded = True
 
     def load(self, fields: Any) -> None:
-        """Goes to a place saved by this very rank."""
+        """Goes to a place saved by this rank."""
         with self.entered():
             self.dataset.restore(fields)
             self._drop_read_ahead()
@@ -138,7 +138,7 @@ class Session(BatchMaker):
     # Epochs
 
     def arrive(self, epoch: Epoch[Any]) -> bool:
-        """In a worker of a DataLoader, goes to the epoch that the loader is at. Whether this is a worker."""
+        """In a worker of a DataLoader, goes to the loader's current epoch. Returns whether this is a worker."""
         with self.entered():
             worker = self.origin.worker(self)
             if worker is not None:
@@ -146,7 +146,7 @@ class Session(BatchMaker):
         return worker is not None
 
     def begin_epoch(self, epoch: Epoch[Any], run: Pass) -> None:
-        """Locks mode and batch size; the pass is told how many batches it has."""
+        """Locks mode and batch size, and tells the pass its number of batches."""
         batch = epoch._batch
         self.progress.check("samples" if batch is None else "batches", batch, self.progress.captured)
         with self.entered():
@@ -168,7 +168,7 @@ class Session(BatchMaker):
         return Share() if worker is None else worker.begin(self, user)
 
     def stay_in_step(self, last: LastBatch) -> None:
-        """Shares out the rest of an interrupted epoch anew where it is to end in another way than "fill": ranks that are in
+        """Divides the rest of an interrupted epoch again if it is to end in another way than "fill": ranks that are in
         step may then be at the ends of unequal passes over their samples."""
         progress, shards = self.progress, self.opened()[1].shards
         rest = progress.resuming and progress.left and progress.share.count == 1
@@ -177,7 +177,7 @@ class Session(BatchMaker):
             self.load(self.dataset.of_this_rank(saved, False, shards, anew=True))
 
     def epoch_length(self, batch: int | None, last: LastBatch, whole: bool) -> int:
-        """How many batches an epoch that starts now has, see `Progress.epoch_length`."""
+        """The number of batches of an epoch that starts now, see `Progress.epoch_length`."""
         with self.entered():
             order, state = self.opened()[1], self.state()
             self.stay_in_step(last)
@@ -228,8 +228,8 @@ class Session(BatchMaker):
         return self.broken.left_out(step, self.record_outputs, store, order.shards.largest)
 
     def _take_step(self, batch: int | None, run: Pass | None) -> StepInFlight:
-        """Takes what comes next in the stream. Whatever interrupts this (Ctrl-C included), nothing is lost or repeated."""
-        if self._taking:  # that was interrupted before: perhaps a step is out, and nobody has it
+        """Takes the next step of the stream. Nothing is lost or repeated if this is interrupted, as by Ctrl-C."""
+        if self._taking:  # it was interrupted before: a step may have been taken without reaching the loop
             self._drop_read_ahead()
         if self.ahead is None:
             self.ahead = self._new_read_ahead(batch, run)

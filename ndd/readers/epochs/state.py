@@ -13,7 +13,7 @@ from ndd.readers.sampling.sampler import Shards
 from ndd.readers.stores.records import RecordStore
 
 VERSION = 1
-_NAMED = 16  # samples whose names are looked at
+_NAMED = 16  # samples whose names are checked
 
 
 class ReaderState:
@@ -23,7 +23,7 @@ class ReaderState:
     preparation.
 
     Args:
-        text: the line that `str(state)` gives.
+        text: the line that `str(state)` returns.
 
     >>> import ndd
     >>> reader = ndd.readers.File(files=["a.jpg", "b.jpg"])

@@ -143,7 +143,7 @@ class OpenFiles:
         return buffer, places, np.flatnonzero(done != sizes).tolist() if incomplete else []
 
     def read_joined(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
-        """As `read`, but ranges that lie close together, as in sequential reading, are read in one piece.
+        """As `read`, but reads ranges that are close together, as in sequential reading, in one piece.
 
         They may begin at any address.
         """
@@ -201,7 +201,7 @@ class OpenFiles:
         return buffer, starts, errors
 
     def _read_apart(self, numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray) -> list[Any]:
-        """Reads run by run: files without compiled reading, and runs of which a part is missing."""
+        """Reads run by run: files without compiled reading, and runs with a missing part."""
         beyond = self._beyond(numbers, offsets, sizes)
         if beyond:
             return self._without(beyond, numbers, offsets, sizes, self._read_apart)
@@ -229,7 +229,7 @@ class OpenFiles:
     def _without(
         self, beyond: list[int], numbers: np.ndarray, offsets: np.ndarray, sizes: np.ndarray, read: Any
     ) -> Any:
-        """The result of `read` for all ranges but these, each of which is tried alone: a file may have grown."""
+        """The result of `read` for all ranges except these, which are tried one by one: a file may have grown."""
         inside = np.ones(len(sizes), bool)
         inside[beyond] = False
         results: list[Any] = [None] * len(sizes)
@@ -244,7 +244,7 @@ class OpenFiles:
         return results
 
     def close(self) -> None:
-        """Close the files. Nobody may be reading from them."""
+        """Close the files. No thread may be reading from them."""
         if not self._open:
             return
         self._open = False
@@ -255,7 +255,7 @@ class OpenFiles:
         self.handles[:] = -1
 
     def __del__(self) -> None:
-        if os is not None:  # else the interpreter goes down, and closes them itself
+        if os is not None:  # otherwise the interpreter is shutting down, and closes them itself
             self.close()
 
     def __enter__(self) -> OpenFiles:
@@ -353,7 +353,7 @@ def _pieces(buffer: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> list[A
 
 
 class UsualSize:
-    """The bytes of a file of a data set, learnt from those that were read: room is made before the sizes are known."""
+    """The bytes of a file of a data set, learnt from files that were read: space is allocated before the sizes are known."""
 
     __slots__ = ("_bytes",)
 
@@ -410,7 +410,7 @@ def _room_for(sizes: np.ndarray) -> np.ndarray:
     blocks = sum(-(-size // compiled.ALIGNMENT) for size in sizes.tolist())
     try:
         return host_empty(blocks * compiled.ALIGNMENT, np.uint8)
-    except MemoryError:  # reading the files one by one says which is too large
+    except MemoryError:  # reading the files one by one tells which is too large
         return np.empty(0, np.uint8)
 
 
@@ -425,7 +425,7 @@ class RegularFile:
 
     def __init__(self, path: str, known: Status | None = None):
         self._path, self._handle = path, -1
-        self._block, self._start = np.empty(0, np.uint8), 0  # what was requested of an object last
+        self._block, self._start = np.empty(0, np.uint8), 0  # the last requested part of an object
         if is_remote(path):
             self._object = OpenFiles([path], [known or status(path)])
             self.size = int(self._object.sizes[0])

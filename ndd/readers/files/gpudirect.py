@@ -114,7 +114,7 @@ def _begun(piece: Range | np.ndarray, slot: Any) -> Any:
 
 
 def _ended(piece: Range | np.ndarray, slot: Any, begun: Any) -> Any:
-    """The bytes that were asked for, once they are there, or an OSError."""
+    """The requested bytes when they have arrived, or an OSError."""
     if isinstance(piece, np.ndarray):
         return slot
     if isinstance(begun, tuple):
@@ -133,7 +133,7 @@ def _ended(piece: Range | np.ndarray, slot: Any, begun: Any) -> Any:
 
 
 def landed(value: Tensor | Batch) -> Any:
-    """A value whose samples are `Landed` as a value on their GPU; any other value as it is."""
+    """A value whose samples are `Landed` as a value on their GPU; any other value unchanged."""
     store = value._value()
     samples: Any = store.parts or [None]
     if not isinstance(samples[0], Landed):

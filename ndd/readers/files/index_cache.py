@@ -2,7 +2,7 @@
 
 An index is a dict of NumPy arrays (offsets, sizes, names as bytes). A cached index belongs to one state of one container: its
 path or URL, size and modification time (or ETag), the kind of index and the version of its format. Files are written under
-another name and then renamed, so a reader sees a whole file or none.
+another name and then renamed, so that a reader sees a complete file or none.
 
 A cached file is used only if this user or root wrote it, its digest is right (nothing in it is unpickled), and it can be
 the index of this container: each kind checks its arrays against the container's size and, if the container has one, its
@@ -32,7 +32,7 @@ from ndd._execution.cache_folders import (
 )
 from ndd.atomic_file import atomic_file
 from ndd.io.file import from_where
-from ndd.io.object_store import is_remote
+from ndd.io.object_store import Status, is_remote
 from ndd.readers.files.file_reading import status
 
 Index = dict[str, np.ndarray]
@@ -52,6 +52,7 @@ def cached(
     build: Callable[[], Index],
     least: int = _LEAST,
     check: Check = lambda index, size: True,
+    statuses: dict[str, Status] | None = None,
 ) -> Index:
     """`build()`, or its result in an earlier run for the same state of the container.
 
@@ -62,11 +63,15 @@ def cached(
         build: makes the index.
         least: smaller containers (in bytes) are never cached.
         check: whether the arrays can be the index of this container.
+        statuses: gets the status of the container, so that who reads it need not ask for it again.
 
     The folder is `$NDD_CACHE_DIR`, else `ndd` in `$XDG_CACHE_HOME` or `~/.cache`, else one of this user in the
     system's folder for temporary files. `NDD_CACHE_DIR=` (empty) turns the cache off.
     """
-    before = _state(container, kind, version)
+    file_status = status(container)
+    before = _state(container, kind, version, file_status)
+    if statuses is not None:
+        statuses[container] = file_status
     size = int(before["size"])
     if size < least or os.environ.get(VARIABLE) == "":
         return build()
@@ -77,7 +82,7 @@ def cached(
         if known is not None and _fits(check, known, size):
             return known
     index = build()
-    if _state(container, kind, version) == before:  # otherwise it changed while it was indexed
+    if _state(container, kind, version, status(container)) == before:  # otherwise it changed while it was indexed
         folder = folder_to_write(chosen, others, _INDEXES)
         if folder is not None:
             _save(folder / name, before, index)
@@ -127,12 +132,13 @@ def listed_or_scanned(
     listed: Callable[[str, str], Index],
     check: Check,
     check_listed: Check,
+    statuses: dict[str, Status] | None = None,
 ) -> Index:
     """The cached index of a container: `listed(reader, index)` from its index file, or `scan(container)` if there is none.
     RuntimeError for files that cannot be read or are of another kind."""
     try:
         if index is None:
-            return cached(container, kind, 1, lambda: scan(container), check=check)
+            return cached(container, kind, 1, lambda: scan(container), check=check, statuses=statuses)
         return cached(index, f"{kind} index", 1, lambda: listed(reader, index), LEAST_TEXT, check_listed)
     except OSError as error:
         raise RuntimeError(
@@ -142,8 +148,7 @@ def listed_or_scanned(
         raise RuntimeError(f"{reader}: {error}") from error
 
 
-def _state(container: str, kind: str, version: int) -> dict[str, int | str]:
-    file_status = status(container)
+def _state(container: str, kind: str, version: int, file_status: Status) -> dict[str, int | str]:
     return {
         "format": _FORMAT,
         "kind": kind,

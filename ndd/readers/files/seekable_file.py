@@ -92,7 +92,7 @@ class SeekableFile(io.RawIOBase):
 
 
 def _joined(offsets: Sequence[int], sizes: Sequence[int]) -> list[tuple[int, int]]:
-    """Where ranges that lie close together begin and end, ascending."""
+    """The starts and ends of ranges that are close together, ascending."""
     joined: list[tuple[int, int]] = []
     for offset, size in sorted(zip(offsets, sizes, strict=True)):
         if joined and offset - joined[-1][1] <= _GAP:

@@ -62,7 +62,7 @@ class Unpacked:
     def _begin(self, state: _State) -> None:
         self._place, self._packed, self._engine = state.place, state.packed, state.engine.copy()
         self._waiting = b""  # bytes that were read and are not decompressed yet
-        self._ready = b""  # content from `_place` on that was not asked for yet
+        self._ready = b""  # content from `_place` on that was not requested yet
 
     @property
     def consumed(self) -> int:
@@ -149,7 +149,7 @@ class Unpacked:
         return buffer, starts, errors
 
     def close(self) -> None:
-        """Closes the file. Nobody may be reading from it."""
+        """Closes the file. No thread may be reading from it."""
         self._file.__exit__()
 
     def __enter__(self) -> Unpacked:

@@ -47,7 +47,7 @@ Opened = Sequence[Callable[[np.ndarray], Values]]
 
 
 def opened(table: Any, folder: str = "", locate: Locate = os.path.join) -> Opened:
-    """The columns of a table, checked and laid out for `rows_of`. A file that a row names in place of bytes lies in `folder`."""
+    """The columns of a table, checked and laid out for `rows_of`. A file that a row names instead of bytes is in `folder`."""
     named = zip(table.column_names, table.columns, strict=True)
     return [_column(name, column, partial(locate, folder)) for name, column in named]
 
@@ -111,7 +111,7 @@ def _taken(column: Any, rows: np.ndarray) -> Any:
 
 
 def storage_type(kind: Any) -> Any:
-    """The type that an extension type is stored as; any other type as it is."""
+    """The storage type of an extension type; any other type unchanged."""
     while isinstance(kind, arrow().BaseExtensionType):
         kind = kind.storage_type
     return kind

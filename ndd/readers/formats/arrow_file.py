@@ -1,4 +1,4 @@
-"""The record batches of an Arrow file or stream: where they lie, and their rows."""
+"""The record batches of an Arrow file or stream: their places and rows."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd.io.object_store import Status
 from ndd.readers.files.file_reading import OpenFiles, RegularFile
 from ndd.readers.files.index_cache import Index, all_inside, all_within, cached, has_columns
 from ndd.readers.formats.arrow import arrow
@@ -17,12 +18,13 @@ _SCHEMA, _DICTIONARY, _RECORDS = 1, 2, 3  # types of messages
 _LARGEST = 1 << 28  # bytes of a message's description
 
 
-def record_batches(path: str) -> Index:
+def record_batches(path: str, statuses: dict[str, Status]) -> Index:
     """`offset`, `size` (of message and data, in bytes) and `rows` of each record batch, and the offset and size of the schema.
+    `statuses` gets the status of the file.
 
     OSError for a file that cannot be read, ValueError for one that is not an Arrow file.
     """
-    return cached(path, "arrow", 1, lambda: _scanned(path), check=_fits)
+    return cached(path, "arrow", 1, lambda: _scanned(path), check=_fits, statuses=statuses)
 
 
 def _fits(index: Index, size: int) -> bool:
@@ -99,9 +101,9 @@ def _field(text: bytes, table: int, number: int, form: str) -> int:
     return struct.unpack_from(form, text, place)[0] if place else 0
 
 
-def read_schema(path: str, index: Index) -> Any:
+def read_schema(path: str, known: Status, index: Index) -> Any:
     """The schema of a file. OSError for a file that cannot be read, ValueError for a damaged schema."""
-    message = arrow().py_buffer(_bytes(path, *index["schema"].tolist()))
+    message = arrow().py_buffer(_bytes(path, known, *index["schema"].tolist()))
     try:
         schema = arrow().ipc.read_schema(message)
         schema.names  # decoded on first use  # noqa: B018
@@ -110,21 +112,17 @@ def read_schema(path: str, index: Index) -> Any:
         raise ValueError(f"{path}: expected a schema of Arrow: {error}") from None
 
 
-def read_batch(path: str, schema: Any, offset: int, size: int, rows: int) -> Any:
+def read_batch(path: str, known: Status, schema: Any, offset: int, size: int, rows: int) -> Any:
     """A record batch as a table."""
-    batch = arrow().ipc.read_record_batch(arrow().py_buffer(_bytes(path, offset, size)), schema)
+    batch = arrow().ipc.read_record_batch(arrow().py_buffer(_bytes(path, known, offset, size)), schema)
     if batch.num_rows != rows:
         raise ValueError(f"expected {rows} rows in the record batch at byte {offset}, got {batch.num_rows}")
     return arrow().Table.from_batches([batch])
 
 
-def _bytes(path: str, offset: int, size: int) -> np.ndarray:
-    longest = 1 << 21
-    begins = np.arange(offset, offset + size, longest)
-    sizes = np.minimum(offset + size - begins, longest)
-    with OpenFiles([path]) as files:
-        parts: list[Any] = files.read_joined(np.zeros(len(begins), np.int64), begins, sizes)
-    for part in parts:
-        if isinstance(part, Exception):
-            raise part
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+def _bytes(path: str, known: Status, offset: int, size: int) -> np.ndarray:
+    with OpenFiles([path], [known]) as files:
+        (part,) = files.read([0], [offset], [size])
+    if isinstance(part, Exception):
+        raise part
+    return part

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd.io.object_store import is_remote
+from ndd.io.object_store import Status, is_remote
 from ndd.readers.files.columns import inside
 from ndd.readers.formats.arrow import Opened, opened, rows_of
 from ndd.readers.formats.arrow_file import read_batch
@@ -42,16 +42,20 @@ class DatasetRows(BatchedStore):
 class RecordBatches(ChunkStore):
     """The record batches of Arrow files."""
 
-    def __init__(self, paths: list[str], schemas: list[Any], batches: np.ndarray, columns: list[str]):
+    def __init__(
+        self, paths: list[str], known: dict[str, Status], schemas: list[Any], batches: np.ndarray, columns: list[str]
+    ):
         super().__init__(batches[:, 3], int(batches[:, 2].max()), any(map(is_remote, paths)))
-        self._paths, self._schemas, self._table, self._columns = paths, schemas, batches, columns
+        self._paths, self._known, self._schemas = paths, known, schemas
+        self._table, self._columns = batches, columns
 
     def load(self, chunk: int) -> Opened:
         """A record batch. Data of a store name no files of this machine."""
         place, offset, size, rows = self._table[chunk].tolist()
-        table = read_batch(self._paths[place], self._schemas[place], offset, size, rows).select(self._columns)
+        path = self._paths[place]
+        table = read_batch(path, self._known[path], self._schemas[place], offset, size, rows).select(self._columns)
         table.validate(full=True)  # the library follows the offsets of a damaged file wherever they lead
-        folder = self._paths[place].rpartition("/")[0]
+        folder = path.rpartition("/")[0]
         return opened(table, folder, inside if is_remote(folder) else os.path.join)
 
     def rows(self, loaded: Opened, rows: np.ndarray) -> Records:

@@ -1,4 +1,4 @@
-"""Samples of MDS and LitData: the sizes of their fields as u32, then the fields. A field is decoded as its type says."""
+"""Samples of MDS and LitData: the sizes of their fields as u32, then the fields. A field is decoded by its type."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Layout:
         self._sizes = np.array([-1 if field.size is None else field.size for field in fields], np.int64)
 
     def records(self, data: np.ndarray, starts: np.ndarray, sizes: np.ndarray) -> Records:
-        """The wanted fields of samples that lie in u8 `data`."""
+        """The wanted fields of samples in u8 `data`."""
         has_size = self._sizes < 0
         head = 4 * int(has_size.sum())
         lengths = np.broadcast_to(np.maximum(self._sizes, 0), (len(starts), len(self._sizes))).copy()

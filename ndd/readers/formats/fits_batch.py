@@ -41,7 +41,7 @@ class FitsNames:
         indices: the HDUs to read, from 1.
 
     Attributes:
-        sizes: about how many bytes an image has, of each output; exactly, if most are equal. 0: not known yet.
+        sizes: the approximate bytes of an image, for each output; exact if most are equal. 0: not known yet.
         seconds: that a file took lately.
     """
 
@@ -63,7 +63,7 @@ class FitsNames:
             return None
 
     def share_count(self, files: int) -> int:
-        """How many threads read so many files: 1, 2 or 4."""
+        """The number of threads for so many files: 1, 2 or 4."""
         wanted = min(max(int(files * self.seconds / _SECONDS_OF_A_SHARE), 1), MOST_THREADS, files)
         return 1 << wanted.bit_length() - 1
 
@@ -81,7 +81,7 @@ class FitsNames:
         return facts
 
     def learn(self, nbytes: np.ndarray) -> None:
-        """Notes how many bytes the images of some files had, `[files, outputs]`."""
+        """Notes the bytes of the images of some files, `[files, outputs]`."""
         middle = np.sort(nbytes, axis=0)[len(nbytes) // 2]
         equal = (nbytes == middle).sum(axis=0) * 2 > len(nbytes)
         mean = nbytes.sum(axis=0) // len(nbytes)
@@ -94,7 +94,7 @@ class FitsBatch:
     Args:
         names: of the data set.
         numbers: of the files.
-        paths: gives the paths of some of them.
+        paths: returns the paths of some of them.
 
     Attributes:
         count: of shares.
@@ -112,7 +112,7 @@ class FitsBatch:
         if self._apart:
             self.count = min(max(self.count, MOST_THREADS * -(-total // _ONE_ARRAY)), n)
         self._edges = [n * share // self.count for share in range(self.count + 1)]
-        self._which = np.zeros(n, np.int64)  # the buffer that each image lies in
+        self._which = np.zeros(n, np.int64)  # the buffer of each image
         cuts = list(pairwise(self._edges if self._apart else (0, n)))
         try:
             # Of each output.
@@ -180,7 +180,7 @@ class FitsBatch:
         return Records.of([others[place] if place in others else self._record(place) for place in range(n)])
 
     def _column(self, output: int, facts: np.ndarray, which: np.ndarray) -> Column | None:
-        """The images of an output where they lie; None if they are of several kinds."""
+        """The images of an output, without copying; None if they are of several kinds."""
         first, n = facts[0], len(facts)
         ndim = int(first[images.NDIM])
         alike = images.SHAPE + ndim
@@ -208,5 +208,5 @@ def _room(nbytes: int) -> np.ndarray:
 
 
 def _lately(before: float, seconds: float) -> float:
-    """Notes the time that a file took. A thread that was held up says little."""
+    """Notes the time that a file took, unless the thread was delayed."""
     return seconds if not before else min(seconds, (3 * before + seconds) / 4)

@@ -149,7 +149,7 @@ class _Table:
             )
 
     def header(self) -> bytes:
-        """A header made of the checked cards."""
+        """A header of the checked cards."""
         cards = [f"{keyword:<8}= {value:>20}".ljust(_CARD).encode("latin-1") for keyword, value in self._ordered()]
         text = b"".join([*cards, b"END".ljust(_CARD)])
         return text.ljust(-(-len(text) // _BLOCK) * _BLOCK)

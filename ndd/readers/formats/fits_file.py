@@ -124,7 +124,7 @@ def _range(files: OpenFiles, place: int, offset: int, size: int) -> np.ndarray:
 
 
 def _unpacked(packed: np.ndarray) -> np.ndarray:
-    """The content of a file that gzip has compressed as a whole."""
+    """The content of a file that is completely compressed by gzip."""
     try:
         return np.frombuffer(gzip.decompress(packed.data), np.uint8)
     except (OSError, EOFError, zlib.error) as error:
@@ -202,7 +202,7 @@ def _parsed(text: bytes) -> Hdu:
 
 
 class _Form(NamedTuple):
-    """How the pixels of an image are stored, and what they mean."""
+    """The storage of an image's pixels, and their meaning."""
 
     dtype: np.dtype[Any]
     nbytes: int

@@ -143,7 +143,7 @@ def is_whole_hcompress(data, height, width):
 
 @kernel
 def is_whole_plio(words):
-    """Whether numbers of 16 bits are a complete tile compressed by PLIO, as its head says."""
+    """Whether numbers of 16 bits are a complete tile compressed by PLIO, by its head."""
     if words.size < 4:
         return False
     count, first = np.int64(words[2]), np.int64(3)

@@ -1,4 +1,4 @@
-"""Chunks of LitData: what their index says about them, and the samples of chunks that are compressed in parts."""
+"""Chunks of LitData: their index, and the samples of chunks that are compressed in parts."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ _AT_ONCE = 1024  # pages
 class LmdbStore(ContainerStore):
     """The records of one or several LMDBs, in the order of their keys, one LMDB after the other.
 
-    A subclass says in `contents` what the bytes of records mean.
+    A subclass interprets the bytes of records in `contents`.
     """
 
     def __init__(self, reader: str, paths: Sequence[str]):
@@ -61,7 +61,7 @@ class LmdbStore(ContainerStore):
         raise NotImplementedError
 
     def read(self, container: int, numbers: np.ndarray) -> Records:
-        """The outputs of several records, those that could be read and still are what the index says."""
+        """The outputs of those records that could be read and that still match the index."""
         offsets, sizes, heads = self.offsets[numbers], self.sizes[numbers], self.heads[numbers]
         data, starts, failed = self.packed(container, offsets, sizes)
         good = np.ones(len(numbers), np.bool_)

@@ -192,13 +192,13 @@ def _check_padding(header: Header, bounds: Bounds) -> None:
 
 
 def _inside(header: Header, bounds: Bounds) -> Bounds:
-    """The part of a region that lies in the array; empty ranges as (0, 0)."""
+    """The part of a region inside of the array; empty ranges as (0, 0)."""
     cut = [(max(first, 0), min(after, extent)) for (first, after), extent in zip(bounds, header.shape, strict=True)]
     return [(first, after) if first < after else (0, 0) for first, after in cut]
 
 
 def _array(span: _Span, piece: np.ndarray, fill: float) -> np.ndarray:
-    """The region as a C-contiguous array of the machine's byte order, padded where it lies outside."""
+    """The region as a C-contiguous array of the machine's byte order, padded where it is outside."""
     header, inside = span.header, _inside(span.header, span.bounds)
     shape = tuple(after - first for first, after in inside)
     strides = header.strides if span.size else None

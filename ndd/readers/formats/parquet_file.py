@@ -57,7 +57,7 @@ def footers(paths: Sequence[str]) -> list[Footer | Exception]:
 
 
 def _footer_size(tail: Any) -> int:
-    """The bytes of a footer with its length and magic, as the end of the file says."""
+    """The bytes of a footer with its length and magic, found from the end of the file."""
     return 0 if isinstance(tail, Exception) or len(tail) < 8 else int(tail[-8:-4].view("<u4")[0]) + 8
 
 

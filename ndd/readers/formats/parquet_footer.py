@@ -1,4 +1,4 @@
-"""The footer of a Parquet file: its row groups and where their columns lie, in Thrift's compact protocol.
+"""The footer of a Parquet file, in Thrift's compact protocol: its row groups and the places of their columns.
 
 pyarrow 26 ends the process if the description of a column in a damaged footer contradicts itself
 (`RowGroupMetaData.column`), so it only reads the data.
@@ -60,7 +60,7 @@ def _row_group(group: dict[int, Any]) -> RowGroup:
 def _leaf(described: dict[int, Any]) -> Leaf:
     path = ".".join(part.decode() for part in described[3])
     offset = described[9]
-    if described.get(11) is not None and 0 < described[11] < offset:  # the dictionary lies before the data
+    if described.get(11) is not None and 0 < described[11] < offset:  # the dictionary is before the data
         offset = described[11]
     size, plain = described[7], described[6]
     kind, codec, count = described[1], described[4], described[5]

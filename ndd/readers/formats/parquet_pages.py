@@ -1,4 +1,4 @@
-"""Large values of a column chunk of Parquet, where they lie in its pages: pyarrow copies each of them.
+"""Large values of a column chunk of Parquet, as views of its pages, because pyarrow copies each of them.
 
 Whatever is unusual here is left to pyarrow: nulls, values that several rows share, other encodings, small values, damage.
 """
@@ -14,7 +14,7 @@ from ndd._tensor import Packed
 from ndd.readers.formats.arrow import inflated
 from ndd.readers.formats.parquet_footer import Compact, Leaf
 
-_LARGE = 2048  # bytes of a value that is worth a step of Python
+LARGE = 2048  # bytes of a value that is worth a step of Python
 _BYTE_ARRAY = 6
 _CODECS = {0: "", 1: "snappy", 2: "gz", 4: "br", 6: "zstd"}
 _DATA, _INDEX, _DICTIONARY, _DATA_V2 = range(4)  # types of pages
@@ -29,7 +29,7 @@ _Places = tuple[
 
 def is_large(leaf: Leaf) -> bool:
     """Whether a column chunk holds values of bytes that are large on average."""
-    return leaf.kind == _BYTE_ARRAY and leaf.codec in _CODECS and 0 < leaf.count * _LARGE <= leaf.plain_size
+    return leaf.kind == _BYTE_ARRAY and leaf.codec in _CODECS and 0 < leaf.count * LARGE <= leaf.plain_size
 
 
 def large_values(data: np.ndarray, leaf: Leaf, depth: int) -> Packed | None:
@@ -58,7 +58,7 @@ class _Pages:
         """All values. ValueError, or another of `_UNUSUAL`, for pages that are read in no such way."""
         at, parts = 0, []
         while at < len(self._data):
-            compact = Compact(memoryview(self._data)[at:])
+            compact = Compact(self._data.data[at:])
             header = compact.struct(0)
             at += compact.at
             size = header[3]
@@ -80,7 +80,7 @@ class _Pages:
             content = buffer, at, end = self._content(begin, end, header[2])
             levels = buffer[:0]
             if self._depth:
-                (size,) = struct.unpack_from("<I", buffer, at)
+                (size,) = struct.unpack_from("<I", buffer.data, at)
                 levels, content = buffer[at + 4 : end][:size], (buffer, at + 4 + size, end)
         else:
             said = header[8]
@@ -117,9 +117,9 @@ class _Pages:
         buffer, at, end = content
         if not self._buffers or self._buffers[-1] is not buffer:
             self._buffers.append(buffer)
-        starts, sizes = [], []
+        view, starts, sizes = buffer.data, [], []
         for _ in range(count):
-            (size,) = struct.unpack_from("<I", buffer, at)
+            (size,) = struct.unpack_from("<I", view, at)
             at += 4
             if size > end - at:
                 raise ValueError("a value beyond its page")
@@ -137,7 +137,7 @@ def numbers(data: np.ndarray, width: int, count: int) -> np.ndarray:
     """`count` numbers of `width` bits in runs: one number, and how often; or groups of eight, packed."""
     if not 1 <= width <= 32:
         raise ValueError(f"numbers of {width} bits")
-    compact, left, parts = Compact(memoryview(data)), count, [np.zeros(0, np.int64)]
+    compact, left, parts = Compact(data.data), count, [np.zeros(0, np.int64)]
     while left > 0:
         head = compact.varint()
         length = head >> 1

@@ -19,7 +19,7 @@ class Region:
     """A region of interest, for arrays of any shape.
 
     Attributes:
-        start: (argument, numbers) of the one that gives the start; None for 0.
+        start: (argument, numbers) of the argument for the start; None for 0.
         end: the same for the end or the extent; None for the array's end.
         axes: the axes that the numbers are for; None for all.
         policy: "error", "pad" or "trim_to_shape": what happens beyond the array.
@@ -95,7 +95,7 @@ class Region:
 
 
 def chosen_region(reader: str, arguments: dict[str, Any]) -> Region | None:
-    """The region that a reader's arguments ask for; None for whole arrays."""
+    """The region in a reader's arguments; None for whole arrays."""
     axes = arguments["roi_axes"] if isinstance(arguments["roi_axes"], list | tuple) else [arguments["roi_axes"]]
     start, end = _chosen(reader, arguments, _STARTS), _chosen(reader, arguments, _ENDS)
     if start is None and end is None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd._execution.memoize import Memoized
+from ndd._execution.signal_safe import start
 from ndd._tensor.secrets import without_secrets
 from ndd.io.object_store import connections, is_remote
 from ndd.readers.files.columns import cannot_open
@@ -58,7 +59,7 @@ def read_indexes(reader: str, kind: str, path: Any, take: Callable[[str, Any], N
 
 
 def shard_store(shards: Sequence[Shard], layout: Layout, unpack: Unpack | None = None) -> RecordStore:
-    """The samples of all shards. Those of shards that are compressed, or that `unpack` opens, are read shard by shard."""
+    """The samples of all shards. Shards that are compressed, or that `unpack` opens, are read one at a time."""
     if unpack is not None or any(shard.codec for shard in shards):
         return _WholeShards(shards, layout, unpack or _plain)
     return _Shards(shards, layout)
@@ -138,15 +139,32 @@ class _Shards(BatchedStore):
         return _with_faults(records, good, faults, len(order)).picked(np.argsort(order))
 
     def _filled(self, shards: list[int]) -> list[_Head]:
-        """The heads of some shards. Those that are not known are requested together."""
+        """The heads of some shards. Unknown ones are requested together."""
         heads = [self._heads(shard) for shard in shards]
         if any(head.offsets is None for head in heads):
             with self._asking():  # the other threads mostly want the same
                 heads = self._asked(shards, heads)[: len(shards)]
+        elif self._remote and len(shards) <= 2:
+            self._ask_ahead(shards[-1])
         return heads
 
+    def _ask_ahead(self, shard: int) -> None:
+        """In stored order: requests the heads of the shards that follow while the present ones are read."""
+        middle = min(shard + self._ahead // 2, len(self._paths) - 1)
+        asking = self._asking()
+        if self._heads(middle).offsets is not None or not asking.acquire(blocking=False):
+            return
+
+        def ask() -> None:
+            try:
+                self._asked([middle], [self._heads(middle)])
+            finally:
+                asking.release()
+
+        start(threading.Thread(target=ask, name="ndd-heads", daemon=True))
+
     def _asked(self, shards: list[int], heads: list[_Head]) -> list[_Head]:
-        """`heads`, filled. In a store those of some shards that follow are requested as well."""
+        """`heads`, filled. In a store, the heads of some shards after them are requested as well."""
         heads = list(heads)
         missing = [k for k, head in enumerate(heads) if head.offsets is None]
         if missing and self._remote:
@@ -177,7 +195,7 @@ class _Shards(BatchedStore):
 
 
 class _Head:
-    """The offsets of a shard, or the error of reading them, and what its store says about it."""
+    """The offsets of a shard, or the error of reading them, and its entry in the store."""
 
     __slots__ = ("offsets", "status")
 

@@ -1,1 +1,1 @@
-"""The order of the samples: shards, shuffling, epochs, and how ranks share out what is left of one."""
+"""The order of the samples: shards, shuffling, epochs, and how ranks divide the rest of one."""

@@ -60,7 +60,7 @@ class Resharded(Order):
         return self.last + 1 if left else self.first
 
     def rest(self, visit: int) -> Listing:
-        """The samples of a visit that no process has delivered, and those of earlier visits that are added to it."""
+        """The samples of a visit that no process has delivered, and the samples of earlier visits that are added to it."""
         if visit < self._start:
             return np.empty(0, np.int64)
         return self._unseen(visit) if visit > self._start else self._at_start

@@ -268,7 +268,7 @@ def check_sampler(sampler: Any) -> None:
 
 
 def sampler_indices(sampler: Any, epoch: int) -> np.ndarray:
-    """The indices that a user's sampler gives for an epoch."""
+    """The indices of a user's sampler for an epoch."""
     indices: Any = sampler
     if callable(sampler) and not hasattr(sampler, "__iter__"):
         indices = sampler(epoch)

@@ -1,1 +1,1 @@
-"""Stores: how many records a data set has, and record i of them."""
+"""Stores: the number of records of a data set, and record i of them."""

@@ -32,7 +32,7 @@ class ChunkStore(BatchedStore):
     Args:
         counts: the number of records of each chunk.
         largest: the approximate size of the largest decoded chunk, in bytes.
-        remote: whether the chunks lie in an object store.
+        remote: whether the chunks are in an object store.
     """
 
     def __init__(self, counts: np.ndarray, largest: int, remote: bool):
@@ -105,7 +105,7 @@ class ChunkStore(BatchedStore):
     def _of_loaded(self, chunk: int, rows: np.ndarray, rests: _Rests) -> Records:
         with self._slots.using(chunk) as slot:
             with slot.lock:
-                records = rests.picked(chunk, rows)  # another thread has just given the chunk up
+                records = rests.picked(chunk, rows)  # another thread has just released the chunk
                 if records is not None:
                     return records
                 if slot.lent is not None and slot.lent[rows].any():
@@ -117,7 +117,7 @@ class ChunkStore(BatchedStore):
                 lent[rows] = slot.asked[rows] = True
                 left = np.flatnonzero(~slot.asked)
                 if len(left) * _REST <= len(slot.asked):
-                    with contextlib.suppress(Exception):  # rows that nobody has asked for may be damaged
+                    with contextlib.suppress(Exception):  # rows that were not requested may be damaged
                         rests.put(chunk, left, detached(self.rows(loaded, left))[0] if len(left) else None)
                         slot.empty()
                         self._loaded[chunk] = False
@@ -163,8 +163,8 @@ class Slot:
 
     Attributes:
         lock: held while it is filled.
-        asked: the rows of a chunk that were asked for since it was filled; None if none were.
-        lent: those of them whose memory somebody has.
+        asked: the rows of a chunk that were requested since it was filled; None if none were.
+        lent: those of them whose memory is in use elsewhere.
     """
 
     def __init__(self, chunk: Any):
@@ -186,7 +186,7 @@ class Slot:
 
 
 class _Rests:
-    """The rows that are left of chunks, each until it is asked for; no more than some bytes of them."""
+    """The remaining rows of chunks, each until it is requested, up to a limit of bytes."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -202,7 +202,7 @@ class _Rests:
                 self._kept.popitem(last=False)
 
     def picked(self, chunk: int, rows: np.ndarray) -> Records | None:
-        """Some rows of a chunk, if all of them are here, and none of them has been given to anybody."""
+        """Some rows of a chunk, if all of them are here and none has been returned before."""
         with self._lock:
             kept, records, asked = self._kept.get(chunk, (None, None, None))
             if kept is None or records is None or asked is None or not np.isin(rows, kept).all():

@@ -42,6 +42,7 @@ class ContainerStore(BatchedStore):
         self.containers, self.offsets, self.sizes = containers, offsets, sizes
         self._files = Memoized(opened, limit=_KEPT_OPEN)
         self._statuses: Memoized[Slot] = Memoized(Slot)
+        self.known: dict[str, Status] = {}  # those that the index was made from
         if any(map(is_remote, self.paths)):
             self.at_once, self.threads, self.bytes_together = connections(), THREADS_OF_STORES, BYTES_OF_STORES
             self.record_bytes = int(np.maximum(sizes, 0).sum(dtype=np.float64) / max(len(sizes), 1))
@@ -49,7 +50,8 @@ class ContainerStore(BatchedStore):
     def parse(self, number: int, data: np.ndarray) -> Record:
         """The outputs of record `number`, whose bytes are `data` (u8 `[size]`; other records may share its memory).
 
-        For a bad record, raise ValueError with what was expected and what came; the base class adds reader, container and record.
+        For a bad record, raise a ValueError that tells the expected and the actual value; the base class adds reader, container
+        and record.
 
         Args:
             number: of the record.
@@ -137,8 +139,8 @@ class ContainerStore(BatchedStore):
     def _open(self, container: int) -> AbstractContextManager[OpenFiles]:
         """A container. One thread requests the sizes of several objects at once, so that the others do not wait at the beginning
         of each."""
-        known = None
-        if self.at_once > 1:
+        known = self.known.get(self.paths[container])
+        if known is None and self.at_once > 1:
             block, place = divmod(container, _ASKED_AT_ONCE)
             known = self._statuses(block).filled(self._ask, block)[place]
         return self._files.using(self.paths[container], known)

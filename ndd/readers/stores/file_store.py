@@ -22,7 +22,7 @@ class FileStore(BatchedStore):
 
     Attributes:
         classes: the names of the labels from 0 on; None for labels without names.
-        usual: what is known of the files' sizes.
+        usual: the known sizes of files.
     """
 
     classes: list[str] | None = None

@@ -51,7 +51,7 @@ class Records(Sequence[Any]):
 
     @classmethod
     def of(cls, listed: Sequence[Record | BaseException]) -> Records:
-        """Records that were read one by one. (`Records` are returned as they are.)"""
+        """Records that were read one by one. (`Records` are returned unchanged.)"""
         if isinstance(listed, Records):
             return listed
         faults = {place: record for place, record in enumerate(listed) if isinstance(record, BaseException)}
@@ -91,7 +91,7 @@ class Records(Sequence[Any]):
 
     @property
     def nbytes(self) -> int:
-        """The approximate memory of the records in bytes, without what else lies in their buffers."""
+        """The approximate memory of the records in bytes, without other content of their buffers."""
         packed = [column for column in self.columns if isinstance(column, Packed)]
         others = [c for c in self.columns if not isinstance(c, Packed)]
         samples = chain.from_iterable([c] if isinstance(c, np.ndarray) else c for c in others)
@@ -129,8 +129,8 @@ def detached(records: Records, may_stay: bool = False) -> tuple[Records, bool]:
 
     Args:
         records: rows of a decoded chunk, as places in its buffers.
-        may_stay: whether samples that fill a good part of a buffer stay in it. Nobody else may get them then: users may write to
-            their batches.
+        may_stay: whether samples that fill a good part of a buffer stay in it. They must have no other user then: users may
+            write to their batches.
     """
     columns = [_detached(column, may_stay) if isinstance(column, Packed) else column for column in records.columns]
     packed = zip(records.columns, columns, strict=True)
@@ -139,7 +139,7 @@ def detached(records: Records, may_stay: bool = False) -> tuple[Records, bool]:
 
 
 def _detached(samples: Packed, may_stay: bool) -> Packed:
-    """Those that stay lie in the first buffers."""
+    """Samples that stay are in the first buffers."""
     sizes = volumes(samples.shapes)
     wanted = np.bincount(samples.which, sizes, len(samples.buffers))
     stay = may_stay & (wanted * _HELD >= np.maximum([len(buffer) for buffer in samples.buffers], 1))
@@ -167,7 +167,7 @@ def _copied(samples: Packed, places: np.ndarray, sizes: np.ndarray) -> np.ndarra
 
 
 def _column(samples: list[np.ndarray]) -> Column:
-    """Small samples of one shape (labels) as one array `[N, ...]`, others as they are."""
+    """Small samples of one shape (labels) as one array `[N, ...]`, others unchanged."""
     first = samples[0]
     if len(samples) > 1 and isinstance(first, np.ndarray) and first.nbytes <= _SMALL:
         kind = first.shape, first.dtype
@@ -255,7 +255,7 @@ class RecordStore:
     is expensive for a record of 1 kB."""
 
     record_bytes = 0
-    """The size of a record in bytes, about, where an index says it; 0: unknown until the first ones were read."""
+    """The approximate size of a record in bytes, if an index tells it; 0: unknown until the first records are read."""
 
     in_turn = False
     """Whether reading a batch begins only after all earlier batches have been read, because records are cheapest in order."""
@@ -266,7 +266,7 @@ class RecordStore:
 
     def record(self, number: int) -> Record:
         """The outputs of one record in declared order, as C-contiguous arrays that must not change afterwards. Other objects (a
-        text, a dict) reach the user as they are.
+        text, a dict) reach the user unchanged.
 
         More arrays may follow, for the reader's `_present`.
 

@@ -93,7 +93,7 @@ class _Reading:
 
     def run(self, job: int) -> None:
         """Decodes a piece."""
-        for piece in self._pieces[job : job + 1]:  # none where there is nothing but what is filled
+        for piece in self._pieces[job : job + 1]:  # none if there is only padding
             try:
                 self._store.decode(piece)
             except BaseException as error:
@@ -237,8 +237,8 @@ class ClipStore(BatchedStore):
         return [*cuts, len(frames)] if frames else []
 
     def _in_order(self, clips: Sequence[_Clip]) -> list[list[_Clip]]:
-        """The sequences of each video. In sequential reading those of the next epoch form a separate group: the decoder starts
-        again for them after the end of the video."""
+        """The sequences of each video. In sequential reading, the sequences of the next epoch form a separate group: the
+        decoder starts again for them after the end of the video."""
         groups: dict[tuple[int, int], list[_Clip]] = {}
         epoch, last = 0, -1
         for clip in clips:

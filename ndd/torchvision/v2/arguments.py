@@ -28,7 +28,7 @@ def crop_size(size: Any) -> Any:
 
 
 def check_sequence(value: Any, name: str, lengths: tuple[int, ...]) -> None:
-    """A sequence of one of these lengths: TypeError, ValueError."""
+    """Checks for a sequence of one of these lengths; raises TypeError or ValueError."""
     wanted = " or ".join(map(str, lengths))
     if not isinstance(value, Sequence):
         raise TypeError(f"{name} should be a sequence of length {wanted}.")
@@ -37,7 +37,7 @@ def check_sequence(value: Any, name: str, lengths: tuple[int, ...]) -> None:
 
 
 def range_of_angles(value: Any, name: str, lengths: tuple[int, ...] = (2,)) -> list[float]:
-    """(-x, x) of a number x; the numbers of a sequence."""
+    """(-x, x) for a number x; a sequence unchanged."""
     if isinstance(value, Number):
         if value < 0:  # type: ignore[operator]
             raise ValueError(f"If {name} is a single number, it must be positive.")
@@ -62,7 +62,7 @@ def two_numbers(value: Any, name: str) -> list[float]:
 
 
 def check_padding(padding: Any) -> None:
-    """An integer, or 1, 2 or 4 of them."""
+    """Checks for an integer, or 1, 2 or 4 integers."""
     several = isinstance(padding, tuple | list)
     right = (
         len(padding) in (1, 2, 4) and all(isinstance(p, int) for p in padding) if several else isinstance(padding, int)
@@ -72,13 +72,13 @@ def check_padding(padding: Any) -> None:
 
 
 def check_padding_mode(mode: Any) -> None:
-    """One of torchvision's four."""
+    """Checks for one of torchvision's four modes."""
     if mode not in _PADDING_MODES:
         raise ValueError("Padding mode should be either constant, edge, reflect or symmetric")
 
 
 def sides_of_padding(padding: Any) -> list[int]:
-    """Left, right, top, bottom: the order in which `RandomCrop.padding` has them."""
+    """Left, right, top, bottom: the order of `RandomCrop.padding`."""
     if isinstance(padding, int):
         return [padding] * 4
     if len(padding) == 1:
@@ -90,15 +90,15 @@ def sides_of_padding(padding: Any) -> list[int]:
 
 
 def fills_by_type(fill: Any) -> dict[Any, Any]:
-    """The fill values of the outside, by the type of the value, with "others" for the rest."""
+    """The fill values for pixels outside of the image, by the type of the value, with "others" for the rest."""
     _check_fill(fill)
     fills = fill if isinstance(fill, dict) else {"others": fill}
     return {kind: _floats(value) for kind, value in fills.items()}
 
 
 def fill_for(fills: dict[Any, Any], value: Any) -> Any:
-    """What fills the outside of `value`; None for a type that was left out. Values of ndd count as what they hold: images or
-    masks; for `ndd.Targets` it is `Fills`."""
+    """The fill value for pixels outside of `value`; None for a type without one. Values of ndd count as images or masks,
+    whichever they hold; `ndd.Targets` get `Fills`."""
     if type(value) in fills or kind_of(value) not in ("ndd", "targets"):
         return fills[type(value)] if type(value) in fills else fills.get("others")
     images, masks = _of_class(fills, "Image"), _of_class(fills, "Mask")
@@ -108,7 +108,7 @@ def fill_for(fills: dict[Any, Any], value: Any) -> Any:
 
 
 def _of_class(fills: dict[Any, Any], name: str) -> Any:
-    """The fill value of the outside of a class of `tv_tensors`."""
+    """The fill value for a class of `tv_tensors`."""
     return fills.get(getattr(tv_tensors(), name, None), fills.get("others"))
 
 
@@ -125,13 +125,13 @@ def _floats(fill: Any) -> Any:
 
 
 def check_probability(p: Any) -> None:
-    """In [0, 1]."""
+    """Checks that a probability is in [0, 1]."""
     if not 0.0 <= p <= 1.0:
         raise ValueError("`p` should be a floating point value in the interval [0.0, 1.0].")
 
 
 def check_transforms(transforms: Any, also: tuple[type, ...] = ()) -> None:
-    """A sequence with something in it."""
+    """Checks for a sequence that is not empty."""
     if not isinstance(transforms, (Sequence, *also)):
         beside = " or a `nn.ModuleList`" if also else ""
         raise TypeError(f"Argument transforms should be a sequence of callables{beside}")

@@ -1,4 +1,4 @@
-"""Erasing a patch, mixing samples, and the traces of JPEG."""
+"""Erasing a patch, mixing samples, and JPEG artifacts."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class RandomErasing(RandomApplyTransform):
         p: the probability.
         scale: range of the patch's area as a share of the image's.
         ratio: range of its height / width, whose logarithm is uniform.
-        value: what fills it: a number, one for each channel, or "random" for normal noise.
+        value: the fill value: a number, one for each channel, or "random" for normal noise.
         inplace: write into the image (torch tensors alone).
         same_on_batch: one patch for all samples of a batch, which then have one size.
 
-    Where no patch fits the image stays as it is. Masks, boxes and key points pass through, with a warning.
+    An image in which no patch fits is not changed. Masks, boxes and key points pass through, with a warning.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -90,7 +90,7 @@ class RandomErasing(RandomApplyTransform):
     def get_params(
         img: Any, scale: Sequence[float], ratio: Sequence[float], value: list[float] | None = None
     ) -> tuple[int, int, int, int, Any]:
-        """Top, left, height, width of a patch and what fills it; the whole image and itself where none fits.
+        """Top, left, height and width of a patch, and its new pixels; if none fits, the whole image and its own pixels.
 
         Args:
             img: the image `[..., C, H, W]`.
@@ -103,7 +103,7 @@ class RandomErasing(RandomApplyTransform):
         return (0, 0, chw[1], chw[2], img) if drawn is None else drawn
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
-        """The patch: top `i`, left `j`, height `h`, width `w`, and what fills it, `v`, or None where none fits."""
+        """The patch: top `i`, left `j`, height `h`, width `w`, and its new pixels `v`, None if no patch fits."""
         chw = query_chw(flat_inputs)
         if self.value is not None and len(self.value) not in (1, chw[0]):
             raise ValueError(
@@ -123,7 +123,7 @@ class RandomErasing(RandomApplyTransform):
         return super()._each(chosen, params)
 
     def _apart(self, chosen: list[Any], n: int) -> list[Any]:
-        """A patch without pixels leaves a sample as it is: there is nothing to divide."""
+        """A patch without pixels leaves a sample unchanged, so the batch need not be divided."""
         if self._is_alike(chosen):
             return [self._erased(chosen[0], n)]
         drawn = [self.make_params(each) if draws.happens(self.p) else {} for each in samples_at(chosen, n)]
@@ -143,7 +143,7 @@ class RandomErasing(RandomApplyTransform):
         return self._each(chosen, params)
 
     def _is_alike(self, chosen: list[Any]) -> bool:
-        """Whether there are images of one size alone, to be erased by one number, for which nobody has to wait."""
+        """Whether all values are images of one size, erased with one number, so that nothing has to wait for them."""
         own = type(self).make_params is RandomErasing.make_params and type(self).transform is RandomErasing.transform
         if not own or len(chosen) != 1 or not is_image_batch(chosen[0]) or self.value is None or len(self.value) != 1:
             return False
@@ -160,14 +160,14 @@ class RandomErasing(RandomApplyTransform):
         return copy_size(images, ndd.erase(images, fill_value=float(fill), **where))
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
-        """One image with its patch."""
+        """One image with its patch erased."""
         if params["v"] is None:
             return inpt
         return F.erase(inpt, **params, inplace=self.inplace)
 
 
 class _Mixing(Transform):
-    """The base of transforms that mix each sample of a batch with the previous one, and their labels by the same share."""
+    """The base of transforms that mix each sample of a batch with the previous one, and their labels in the same proportion."""
 
     _kinds = ("ndd", "tensor", "image", "video")
 
@@ -256,11 +256,11 @@ def _rolled(batch: ndd.Batch) -> ndd.Batch:
 
 
 class MixUp(_Mixing):
-    """Mixes each sample of a batch with the one before it, and their labels as much.
+    """Mixes each sample of a batch with the one before it, and their labels in the same proportion.
 
     Args:
         alpha: both parameters of the Beta distribution of the share.
-        num_classes: how many classes there are; needed where labels are indices, `[N]`.
+        num_classes: the number of classes; needed if labels are indices, `[N]`.
         labels_getter: "default" finds labels as the second of a tuple, or by their name in a dict; or a function of the input.
 
     Images are torch tensors `[N, C, H, W]`, or an `ndd.Batch` of floats of one size; labels `[N]` or `[N, num_classes]`, or a
@@ -285,7 +285,7 @@ class MixUp(_Mixing):
 
 
 class CutMix(_Mixing):
-    """Puts a window of the sample before into each sample of a batch, and mixes their labels by its area.
+    """Puts a window of the previous sample into each sample of a batch, and mixes their labels by its area.
 
     Args:
         alpha, num_classes, labels_getter: as for `MixUp`.
@@ -309,7 +309,7 @@ class CutMix(_Mixing):
         return {"box": box, "lam_adjusted": float(1.0 - (box[2] - box[0]) * (box[3] - box[1]) / (width * height))}
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
-        """The images of a batch, with windows of one another."""
+        """The images of a batch, each with a window of the previous one."""
         left, top, right, bottom = params["box"]
         if isinstance(inpt, ndd.Batch):
             return _pasted(inpt, params["box"])
@@ -330,7 +330,7 @@ def _pasted(images: ndd.Batch, box: tuple[int, int, int, int]) -> ndd.Batch:
 
 
 class JPEG(Transform):
-    """The traces of JPEG: encodes and decodes, with a random quality.
+    """Adds JPEG artifacts: encodes and decodes with a random quality.
 
     Args:
         quality: 1 to 100, or a range of it.
@@ -364,5 +364,5 @@ class JPEG(Transform):
         return {"quality": int(torch.randint(self.quality[0], self.quality[1] + 1, ()))}
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
-        """One image, as from a file."""
+        """One image, encoded and decoded."""
         return F.jpeg(inpt, quality=params["quality"])

@@ -24,13 +24,13 @@ from ndd.torchvision.v2.transform import Transform
 from ndd.torchvision.values import count_of, kind_of, wrapped
 
 _STAYS: Operation = ("Identity", 0.0)
-_NUMBERS = 4  # that an operation takes, about
+_NUMBERS = 4  # that an operation draws, about
 
 _dirichlet: Any = getattr(torch, "_sample_dirichlet")
 
 
 class AutoAugmentPolicy(enum.Enum):
-    """The data set that a policy of AutoAugment was found on.
+    """The data set for which an AutoAugment policy was found.
 
     >>> from ndd.torchvision import v2
     >>> v2.AutoAugmentPolicy.IMAGENET.value
@@ -86,7 +86,7 @@ class _AutoAugment(Transform):
         fill = fill_for(self._fill, image)
         if not n or not one_step.is_served(image, self.interpolation, fill):
             return self._in_steps(image, [self._drawn(size) for size in sizes])
-        # What is drawn follows from these alone: so it can be foreseen, if the sizes can.
+        # The draws depend only on these, so they can be foreseen if the sizes can.
         drawn = host_draws.draw((self._rows, self._settings(), tuple(sizes)), n)
         for first in range(0, self._most_steps() * one_step.WIDTH, one_step.WIDTH):
             kind = drawn.columns(first, 0, ndd.int32)
@@ -102,11 +102,11 @@ class _AutoAugment(Transform):
         return one_step.numbers_of(operations, self._most_steps())
 
     def _settings(self) -> tuple[Any, ...]:
-        """What the draws depend on, and may be changed between two calls."""
+        """The attributes that the draws depend on and that may change between two calls."""
         return ()
 
     def _most_steps(self) -> int:
-        """How many operations a sample gets at most."""
+        """The largest number of operations that a sample gets."""
         return 1
 
     def _size(self, flat: list[Any]) -> tuple[int, int]:
@@ -124,8 +124,8 @@ class _AutoAugment(Transform):
         raise NotImplementedError
 
     def _in_steps(self, images: Any, drawn: list[list[Operation]]) -> Any:
-        """A batch through the operations of each sample: a step is one call, or of other images than bytes HWC one for each
-        operation that somebody gets."""
+        """A batch through the operations of each sample. A step is one call for HWC bytes; for other images, one call for each
+        operation that some sample gets."""
         fill = fill_for(self._fill, images)
         for step in range(max(map(len, drawn), default=0)):
             row = [ops[step] if step < len(ops) else _STAYS for ops in drawn]
@@ -179,14 +179,14 @@ _WITHOUT = {"AutoContrast": "autocontrast", "Equalize": "equalize", "Invert": "i
 
 
 def _each(change: Callable[[float], Any], magnitude: Any) -> Any:
-    """A number changed, or each one of an array."""
+    """A number, or each number of an array, changed."""
     if isinstance(magnitude, np.ndarray):
         return np.array([change(m) for m in magnitude.tolist()])
     return change(magnitude)
 
 
 def _pair(value: Any, other: Any, first: bool) -> Any:
-    """[value, other], or the other way round; `[N, 2]` of an array."""
+    """[value, other] or [other, value]; `[N, 2]` for an array."""
     if isinstance(value, np.ndarray):
         others = np.full_like(value, other)
         return np.stack((value, others) if first else (others, value), 1)
@@ -234,7 +234,7 @@ class AutoAugment(_AutoAugment):
     Args:
         policy: an `AutoAugmentPolicy`: "imagenet", "cifar10" or "svhn".
         interpolation: of operations that move pixels: an `InterpolationMode`, its word, or a constant of Pillow.
-        fill: what comes in, as for `Pad`.
+        fill: the pixels from outside of the image, as for `Pad`.
         same_on_batch: the same operations for all samples of a batch, which then have one size.
 
     Takes one uint8 image or video, RGB or grey; TypeError for none, several, and for masks, boxes and key points.
@@ -267,10 +267,10 @@ class AutoAugment(_AutoAugment):
 
     @staticmethod
     def get_params(transform_num: int) -> tuple[int, torch.Tensor, torch.Tensor]:
-        """The number of a pair, and what decides on its operations and their signs.
+        """The number of a pair, and the draws that decide on its operations and their signs.
 
         Args:
-            transform_num: how many pairs of operations there are.
+            transform_num: the number of pairs of operations.
         """
         number = int(torch.randint(transform_num, (1,)).item())
         return number, torch.rand((2,)), torch.randint(2, (2,))
@@ -288,12 +288,12 @@ class AutoAugment(_AutoAugment):
 
 
 class RandAugment(_AutoAugment):
-    """RandAugment (https://arxiv.org/abs/1909.13719): some operations, all of one strength.
+    """RandAugment (https://arxiv.org/abs/1909.13719): some operations, all with the same strength.
 
     Args:
-        num_ops: how many operations.
+        num_ops: the number of operations.
         magnitude: the bin of the strength.
-        num_magnitude_bins: how many bins there are.
+        num_magnitude_bins: the number of bins.
         interpolation, fill, same_on_batch: as for `AutoAugment`, and so are the inputs.
 
     >>> import torch
@@ -340,7 +340,7 @@ class TrivialAugmentWide(_AutoAugment):
     """TrivialAugment, wide (https://arxiv.org/abs/2103.10158): one operation of a random strength.
 
     Args:
-        num_magnitude_bins: how many strengths there are.
+        num_magnitude_bins: the number of strengths.
         interpolation, fill, same_on_batch: as for `AutoAugment`, and so are the inputs.
 
     >>> import torch
@@ -366,7 +366,7 @@ class TrivialAugmentWide(_AutoAugment):
         self.num_magnitude_bins = num_magnitude_bins
 
     def _size(self, flat: list[Any]) -> tuple[int, int]:
-        return (0, 0)  # no magnitude depends on it, so nobody waits for it
+        return (0, 0)  # no magnitude depends on it, so there is no need to wait for it
 
     def _sizes(self, images: Any) -> list[tuple[int, int]]:
         return [(0, 0)] * (count_of(images) or 0)
@@ -380,13 +380,13 @@ class TrivialAugmentWide(_AutoAugment):
 
 
 class AugMix(_AutoAugment):
-    """AugMix (https://arxiv.org/abs/1912.02781): the image mixed with what several chains of operations make of it.
+    """AugMix (https://arxiv.org/abs/1912.02781): the image mixed with its results from several chains of operations.
 
     Args:
-        severity: how many of ten strengths there are, from the least.
-        mixture_width: how many chains.
-        chain_depth: how many operations are in a chain; drawn from 1 to 3 if it is below 1.
-        alpha: parameter of the distributions of the shares.
+        severity: the number of strengths, 1 to 10, from the least.
+        mixture_width: the number of chains.
+        chain_depth: the number of operations in a chain; drawn from 1 to 3 if it is below 1.
+        alpha: parameter of the distributions from which the shares are drawn.
         all_ops: also change brightness, contrast, colour and sharpness.
         interpolation, fill, same_on_batch: as for `AutoAugment`, and so are the inputs.
 
@@ -445,7 +445,7 @@ class AugMix(_AutoAugment):
 
     def _changed(self, image: Any) -> Any:
         if kind_of(image) == "targets":
-            if image.semantic is not None:  # a mixture has no labels of pixels
+            if image.semantic is not None:  # labels of pixels cannot be mixed
                 raise TypeError("AugMix() does not support Targets with `semantic`")
             return dataclasses.replace(image, images=self._changed(image.images))
         if count_of(image) is not None:

@@ -1,6 +1,6 @@
-"""Transforms of boxes and key points: formats, clamping, and removing what is no use.
+"""Transforms of boxes and key points: formats, clamping, and removing useless ones.
 
-They work on torchvision's `tv_tensors`, and on `ndd.Targets`, which drop boxes in step with what belongs to them.
+They work on torchvision's `tv_tensors` and on `ndd.Targets`, which drop the labels and masks of removed boxes too.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class ConvertBoundingBoxFormat(_OfBoxes):
     """Boxes in another format.
 
     Args:
-        format: a member of `tv_tensors.BoundingBoxFormat` or its name: "XYXY", "XYWH", "CXCYWH", and those of turned boxes.
+        format: a member of `tv_tensors.BoundingBoxFormat` or its name: "XYXY", "XYWH", "CXCYWH", and those of rotated boxes.
 
     >>> import ndd
     >>> from ndd.torchvision import v2
@@ -53,8 +53,8 @@ class ClampBoundingBoxes(_OfBoxes):
     """Boxes cut off at the border of their image.
 
     Args:
-        clamping_mode: "soft", "hard", None for no clamping, or "auto": what the boxes say. Upright boxes, as those of
-            `ndd.Targets` are, come out the same with "soft", "hard" and "auto".
+        clamping_mode: "soft", "hard", None for no clamping, or "auto" for the mode that the boxes carry. For upright boxes,
+            such as those of `ndd.Targets`, "soft", "hard" and "auto" are the same.
     """
 
     _kinds = ("boxes", "targets")
@@ -71,7 +71,7 @@ class ClampBoundingBoxes(_OfBoxes):
 
 
 class SetClampingMode(_OfBoxes):
-    """Tells boxes how they are to be cut off from now on.
+    """Sets the mode with which boxes are clamped from now on.
 
     Args:
         clamping_mode: "soft", "hard" or None.
@@ -88,7 +88,7 @@ class SetClampingMode(_OfBoxes):
             raise ValueError(f"clamping_mode must be soft, hard or None, got {clamping_mode}")
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
-        """Boxes that know it."""
+        """Boxes with this mode."""
         boxes = inpt.clone()
         boxes.clamping_mode = self.clamping_mode
         return boxes
@@ -110,7 +110,7 @@ class _Sanitize(Transform):
     """The base of transforms that remove rows of one value, and the same rows of labels."""
 
     def forward(self, *inputs: Any) -> Any:
-        """The structure without what is removed."""
+        """The structure without the removed rows."""
         structure = inputs[0] if len(inputs) == 1 else inputs
         flat, spec = tree_flatten(structure)
         if any(kind_of(x) == "targets" for x in flat):
@@ -134,7 +134,7 @@ class _Sanitize(Transform):
         raise NotImplementedError
 
     def _without(self, targets: Any) -> Any:
-        """`ndd.Targets` without what is removed."""
+        """`ndd.Targets` without the removed boxes."""
         return targets.sanitize()
 
 
@@ -160,11 +160,11 @@ class SanitizeBoundingBoxes(_Sanitize):
     Args:
         min_size: the least width and height, from 1.
         min_area: the least area, from 1.
-        labels_getter: "default" finds labels by their name in a dict (or that is the second of a tuple); or a function of the
-            input that gives a tensor, or several; None where there are none.
+        labels_getter: "default" finds labels by their name in a dict (or in the dict that is second in a tuple); a function of
+            the input that returns one or more tensors; None if there are none.
 
-    Masks [N, H, W], as many as boxes, lose the same rows. Of `ndd.Targets` boxes
-    are cut off at the border before.
+    Masks [N, H, W], if there are as many as boxes, lose the same rows. The boxes of `ndd.Targets` are cut off at the border
+    first.
 
     >>> import ndd
     >>> from ndd.torchvision import v2
@@ -210,10 +210,10 @@ class SanitizeBoundingBoxes(_Sanitize):
 
 
 class SanitizeKeyPoints(_Sanitize):
-    """Removes key points outside of their image, or the groups of points in which one is, with their labels.
+    """Removes key points outside of their image, or groups with such a point, with their labels.
 
     Args:
-        labels_getter: as for `SanitizeBoundingBoxes`; default: there are none.
+        labels_getter: as for `SanitizeBoundingBoxes`; default: no labels.
     """
 
     def __init__(self, labels_getter: Any = None) -> None:

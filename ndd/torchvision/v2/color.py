@@ -13,15 +13,15 @@ from ndd.torchvision.v2.inputs import copy_size, per_group, query_chw, samples_a
 from ndd.torchvision.v2.transform import COLOURS, RandomApplyTransform, Transform
 from ndd.torchvision.values import kind_of
 
-_GREY = tuple(kind for kind in COLOURS if kind != "video")  # torchvision leaves videos as they are
+_GREY = tuple(kind for kind in COLOURS if kind != "video")  # torchvision does not change videos
 _ADJUSTED = ("brightness", "contrast", "saturation", "hue")
 
 
 class Grayscale(Transform):
-    """Images in grey.
+    """Converts images to grey.
 
     Args:
-        num_output_channels: 1, or 3 equal ones.
+        num_output_channels: 1, or 3 for three equal channels.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -42,11 +42,11 @@ class Grayscale(Transform):
 
 
 class RandomGrayscale(RandomApplyTransform):
-    """Images in grey with probability `p`; they keep their number of channels.
+    """Converts images to grey with probability `p`, without changing the number of channels.
 
     Args:
         p: the probability.
-        same_on_batch: decide once for a batch, and not for each sample.
+        same_on_batch: decide once for a batch instead of for each sample.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -61,7 +61,7 @@ class RandomGrayscale(RandomApplyTransform):
         super().__init__(p=p, same_on_batch=same_on_batch)
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
-        """How many channels there are: `num_input_channels`."""
+        """The number of channels: `num_input_channels`."""
         return {"num_input_channels": query_chw(flat_inputs)[0]}
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
@@ -70,7 +70,7 @@ class RandomGrayscale(RandomApplyTransform):
 
 
 class RGB(Transform):
-    """Images of three channels: those of one channel get it three times.
+    """Converts images to three channels: a single channel is repeated three times.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -93,8 +93,8 @@ class ColorJitter(Transform):
     """Changes brightness, contrast, saturation and hue by random factors, in random order.
 
     Args:
-        brightness, contrast, saturation: range of the factor; a number x is (max(0, 1 - x), 1 + x); None leaves it out.
-        hue: range of the turn of the hue, within -0.5 to 0.5; a number x is (-x, x).
+        brightness, contrast, saturation: range of the factor; a number x means (max(0, 1 - x), 1 + x); None leaves it out.
+        hue: range by which the hue turns, within -0.5 to 0.5; a number x means (-x, x).
         same_on_batch: the same factors and order for all samples of a batch.
 
     >>> import torch
@@ -129,11 +129,11 @@ class ColorJitter(Transform):
         saturation: Sequence[float] | None,
         hue: Sequence[float] | None,
     ) -> tuple[torch.Tensor, float | None, float | None, float | None, float | None]:
-        """The order, and the factors of these ranges.
+        """The order, and factors from these ranges.
 
         Args:
-            brightness, contrast, saturation: smallest and largest factor; None: it stays, and its factor is None.
-            hue: smallest and largest turn as a share of the circle, within -0.5 to 0.5; None as before.
+            brightness, contrast, saturation: smallest and largest factor; None: no change, and the factor is None.
+            hue: smallest and largest turn as a share of the circle, within -0.5 to 0.5; or None.
         """
         order = torch.randperm(4)
         ranges = (brightness, contrast, saturation, hue)
@@ -145,13 +145,13 @@ class ColorJitter(Transform):
         return dict(zip(("fn_idx", *[f"{name}_factor" for name in _ADJUSTED]), drawn, strict=True))
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
-        """One image with other colours."""
+        """One image, with its colours changed."""
         for number in params["fn_idx"].tolist():
             inpt = _adjusted(inpt, _ADJUSTED[number], params[f"{_ADJUSTED[number]}_factor"])
         return inpt
 
     def _apart(self, chosen: list[Any], n: int) -> list[Any]:
-        """In each step the samples are divided by what is changed: no pixel is changed but once by each factor."""
+        """In each step, samples are grouped by the property that changes, so that each factor is applied to a pixel once."""
         params = self._params_of_batch(chosen, n)
         factors: list[Any] = [params.get(f"{name}_factor") for name in _ADJUSTED]
         used = [k for k in range(4) if factors[k] is not None]
@@ -170,14 +170,14 @@ class ColorJitter(Transform):
 
 
 def _adjusted(image: Any, name: str, factor: Any) -> Any:
-    """An image with one property changed; by None not at all."""
+    """An image with one property changed; with None unchanged."""
     return image if factor is None else getattr(F, f"adjust_{name}")(image, factor)
 
 
 def _range_about(
     value: Any, name: str, middle: float = 1.0, bound: tuple[float, float] = (0, float("inf"))
 ) -> tuple[float, float] | None:
-    """The range of a factor; None where it changes nothing."""
+    """The range of a factor; None if it changes nothing."""
     if value is None:
         return None
     if isinstance(value, int | float):
@@ -225,11 +225,12 @@ class RandomChannelPermutation(Transform):
 
 
 class RandomPhotometricDistort(Transform):
-    """Changes brightness, contrast, saturation, hue and the order of channels, each with probability `p`, as SSD is trained.
+    """Changes brightness, contrast, saturation, hue and the order of channels, each with probability `p`, as in the training of
+    SSD.
 
     Args:
         brightness, contrast, saturation: range of the factor.
-        hue: range of the turn of the hue, within -0.5 to 0.5.
+        hue: range by which the hue turns, within -0.5 to 0.5.
         p: the probability of each.
         same_on_batch: the same changes for all samples of a batch.
 
@@ -261,7 +262,7 @@ class RandomPhotometricDistort(Transform):
         self._same_on_batch = same_on_batch
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
-        """The factors, None for what stays; whether contrast comes first; the order of channels, or None."""
+        """The factors, None for no change; whether contrast comes first; the order of channels, or None."""
         channels = query_chw(flat_inputs)[0]
         params: dict[str, Any] = {
             f"{name}_factor": draws.uniform(getattr(self, name)[0], getattr(self, name)[1])
@@ -274,14 +275,14 @@ class RandomPhotometricDistort(Transform):
         return params
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
-        """One image with other colours."""
+        """One image, with its colours changed."""
         for name, factor in _steps_of_distortion(params):
             inpt = _adjusted(inpt, name, factor)
         order = params["channel_permutation"]
         return inpt if order is None else F.permute_channels(inpt, order)
 
     def _apart(self, chosen: list[Any], n: int) -> list[Any]:
-        """Each step with the samples that it is drawn for."""
+        """Each step, applied to the samples for which it was drawn."""
         drawn = [self.make_params(each) for each in samples_at(chosen, n)]
         for step in range(len(_steps_of_distortion(drawn[0])) if drawn else 0):
             rows = [_steps_of_distortion(params)[step] for params in drawn]
@@ -290,7 +291,7 @@ class RandomPhotometricDistort(Transform):
 
 
 def _permuted(chosen: list[Any], orders: list[torch.Tensor | None]) -> list[Any]:
-    """The samples with their channels in the order of each, or as they are: a call for each order."""
+    """The samples with their channels reordered where an order was drawn: one call for each order."""
     keys = [None if order is None else tuple(order.tolist()) for order in orders]
     distinct = sorted({key for key in keys if key is not None})
     if not distinct:
@@ -315,7 +316,7 @@ def _steps_of_distortion(params: dict[str, Any]) -> list[tuple[str, float | None
 
 
 def _where_given(chosen: list[Any], change: Callable[[Any, Any], Any], numbers: list[Any]) -> list[Any]:
-    """The samples changed for which there is a number, by it."""
+    """The samples, those changed for which there is a number."""
     has_number = np.array([each is not None for each in numbers], np.int64)
     if not has_number.any():
         return chosen
@@ -337,7 +338,7 @@ class RandomEqualize(_RandomlyChanged):
 
     Args:
         p: the probability.
-        same_on_batch: decide once for a batch, and not for each sample.
+        same_on_batch: decide once for a batch instead of for each sample.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -355,7 +356,7 @@ class RandomInvert(_RandomlyChanged):
 
     Args:
         p: the probability.
-        same_on_batch: decide once for a batch, and not for each sample.
+        same_on_batch: decide once for a batch instead of for each sample.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -372,9 +373,9 @@ class RandomPosterize(_RandomlyChanged):
     """Keeps some bits of each channel, with probability `p`.
 
     Args:
-        bits: how many, 0 to 8.
+        bits: the number of bits, 0 to 8.
         p: the probability.
-        same_on_batch: decide once for a batch, and not for each sample.
+        same_on_batch: decide once for a batch instead of for each sample.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -392,12 +393,12 @@ class RandomPosterize(_RandomlyChanged):
 
 
 class RandomSolarize(_RandomlyChanged):
-    """Inverts what is as bright as a threshold or brighter, with probability `p`.
+    """Inverts values at or above a threshold, with probability `p`.
 
     Args:
         threshold: in the unit of the pixels.
         p: the probability.
-        same_on_batch: decide once for a batch, and not for each sample.
+        same_on_batch: decide once for a batch instead of for each sample.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -419,7 +420,7 @@ class RandomAutocontrast(_RandomlyChanged):
 
     Args:
         p: the probability.
-        same_on_batch: decide once for a batch, and not for each sample.
+        same_on_batch: decide once for a batch instead of for each sample.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -436,9 +437,9 @@ class RandomAdjustSharpness(_RandomlyChanged):
     """Makes images sharper or softer, with probability `p`.
 
     Args:
-        sharpness_factor: 0 is blurred, 1 leaves the image as it is, more is sharper.
+        sharpness_factor: 0 is blurred, 1 is the image itself, more is sharper.
         p: the probability.
-        same_on_batch: decide once for a batch, and not for each sample.
+        same_on_batch: decide once for a batch instead of for each sample.
 
     >>> import torch
     >>> from ndd.torchvision import v2

@@ -1,4 +1,4 @@
-"""Transforms of transforms: all of them in order, some, one, or all in random order."""
+"""Transforms made of transforms: all in order, all or none, one of them, or all in random order."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from ndd.torchvision.v2.transform import Transform, in_order
 class Compose(Transform):
     """Transforms one after the other.
 
-    A batch goes through whole. Where it comes from `ndd.decoders.image`, only that window of an image is decoded which the
-    first transform needs; a resize with a crop after it makes no more than the crop's pixels; and
-    `ToDtype(torch.float32, scale=True)` and `Normalize` are one pass.
+    A batch goes through as a whole. If it comes from `ndd.decoders.image`, only the window that the first transform needs is
+    decoded. A resize followed by a crop computes only the crop's pixels, and `ToDtype(torch.float32, scale=True)` and
+    `Normalize` are one pass.
 
     Args:
-        transforms: callables; each gets what the one before gave.
+        transforms: callables; each gets the result of the one before.
 
     >>> import ndd, torch
     >>> from ndd.torchvision import v2
@@ -53,7 +53,7 @@ class Compose(Transform):
 
 
 class _RandomContainer(Transform):
-    """The base of transforms that draw the transforms of a sample."""
+    """The base of transforms that draw which transforms a sample goes through."""
 
     def forward(self, *inputs: Any) -> Any:
         """The structure, through the transforms that are drawn."""
@@ -85,12 +85,12 @@ class _RandomContainer(Transform):
 
 
 class RandomApply(_RandomContainer):
-    """A list of transforms, all of them with probability `p`; none otherwise.
+    """Applies all transforms of a list with probability `p`, otherwise none.
 
     Args:
         transforms: callables, or `nn.ModuleList`.
         p: the probability.
-        same_on_batch: decide once for a batch, and not for each sample.
+        same_on_batch: decide once for a batch instead of for each sample.
 
     The samples of a batch that go through the transforms must come out with the type, rank and layout of the others.
 
@@ -127,7 +127,7 @@ class RandomChoice(_RandomContainer):
     Args:
         transforms: callables.
         p: how likely each is; brought to the sum 1. Default: all equally.
-        same_on_batch: choose once for a batch, and not for each sample.
+        same_on_batch: choose once for a batch instead of for each sample.
 
     >>> import torch
     >>> from ndd.torchvision import v2

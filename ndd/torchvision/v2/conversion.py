@@ -23,7 +23,8 @@ def _is_array(value: Any) -> bool:
 
 
 class _ToChannelsFirst(Transform):
-    """The base of transforms from images to tensors, channels first. An HWC batch of ndd becomes CHW: it stands for PIL images."""
+    """The base of transforms from images to tensors, channels first. An HWC batch of ndd stands for PIL images, and becomes
+    CHW."""
 
     def _channels_first(self, value: Any) -> Any:
         if kind_of(value) == "targets":
@@ -53,7 +54,7 @@ class PILToTensor(_ToChannelsFirst):
 class ToImage(_ToChannelsFirst):
     """Tensors, arrays HWC and PIL images as `tv_tensors.Image`; batches of ndd that are HWC become CHW.
 
-    ImportError for all but the latter where torchvision is not installed.
+    ImportError for all but batches if torchvision is not installed.
 
     >>> import numpy as np
     >>> from ndd.torchvision import v2
@@ -102,7 +103,7 @@ def _is_tv_tensor(value: Any) -> bool:
 
 
 class ToPureTensor(Transform):
-    """`tv_tensors` as plain torch tensors; anything else, such as batches of ndd, as it is.
+    """`tv_tensors` as plain torch tensors; anything else, such as batches of ndd, is returned unchanged.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -120,7 +121,8 @@ class ToPureTensor(Transform):
 class ToTensor(_ToChannelsFirst):
     """Deprecated: `Compose([ToImage(), ToDtype(torch.float32, scale=True)])`.
 
-    PIL images and uint8 arrays HWC as float32 tensors CHW from 0 to 1; other arrays without scaling; batches of ndd as the first.
+    PIL images and uint8 arrays HWC as float32 tensors CHW from 0 to 1; other arrays without scaling; batches of ndd are treated
+    as PIL images are.
 
     >>> import numpy as np
     >>> from ndd.torchvision import v2
@@ -150,9 +152,9 @@ class ToDtype(Transform):
     """Another element type, scaled or not.
 
     Args:
-        dtype: of images and videos; or a dict by the type of the value, with "others" for the rest and None for what stays.
+        dtype: of images and videos; or a dict by the type of the value, with "others" for the rest and None for no change.
             Batches of ndd count as `tv_tensors.Image`, masks beside them as `tv_tensors.Mask`, unless the dict has `ndd.Batch`.
-        scale: scale images and videos from the range of one type to that of the other: 0 to 255 becomes 0 to 1.
+        scale: scale images and videos from the range of one type to the range of the other, as from 0 to 255 to 0 to 1.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -199,12 +201,12 @@ class ToDtype(Transform):
         return inpt
 
     def _of_masks(self, masks: Any) -> Any:
-        """The masks beside a batch of images: those of a dict alone have another type."""
+        """The masks beside a batch of images, which get another type only from a dict."""
         dtype = self._wanted(type(masks), ("Mask",)) if isinstance(self.dtype, dict) else None
         return masks if dtype is None else ndd.cast(masks, dtype=dtype)
 
     def _wanted(self, kind: type, counts_as: tuple[str, ...]) -> torch.dtype | None:
-        """The type for values of a class; for those of ndd also that of the `tv_tensors` that they count as."""
+        """The type for values of a class; values of ndd also use the type of the `tv_tensors` that they count as."""
         module, wanted = tv_tensors(), cast(dict[Any, Any], self.dtype)
         kinds = [kind, *[getattr(module, name, None) for name in counts_as]]
         for key in [*kinds, *([torch.Tensor] if "Image" in counts_as else []), "others"]:
@@ -243,10 +245,10 @@ class ConvertImageDtype(Transform):
 
 
 class UniformTemporalSubsample(Transform):
-    """Some frames of a video, equally far apart.
+    """Takes some frames of a video at equal distances.
 
     Args:
-        num_samples: how many.
+        num_samples: the number of frames.
 
     >>> import torch
     >>> from ndd.torchvision import v2

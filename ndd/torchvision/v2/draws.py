@@ -16,7 +16,7 @@ _ATTEMPTS = 10
 
 
 def uniform(low: Any, high: Any, *, generator: torch.Generator | None = None) -> float:
-    """A number of [low, high)."""
+    """A number from [low, high)."""
     return torch.empty(1).uniform_(low, high, generator=generator).item()
 
 
@@ -26,8 +26,8 @@ def uniforms(count: int, low: float = 0.0, high: float = 1.0) -> np.ndarray:
 
 
 def words(count: int, generator: torch.Generator | None = None) -> tuple[np.ndarray, Callable[[int], Any]]:
-    """The next `count` words of the generator, uint32, of which each number takes one, and the function that draws as many of them
-    as were used."""
+    """The next `count` words of the generator, uint32, one for each number; and the function that advances the generator by the
+    words that were used."""
     generator = torch.default_generator if generator is None else generator
     state = generator.get_state()
     made = torch.empty(-(-count // 2), dtype=torch.int64).random_(-(2**63), None, generator=generator)
@@ -42,12 +42,13 @@ def words(count: int, generator: torch.Generator | None = None) -> tuple[np.ndar
 
 
 class Numbers:
-    """The numbers that torch's functions would draw one after the other, without a call of torch for each: every call lets go of
-    the interpreter, and a thread that works ahead of the loop would take it. Within `with`; the generator goes on at its end.
+    """The numbers that torch's functions would draw one after the other, without a call of torch for each. Every call of torch
+    releases the GIL, which a thread that works ahead of the loop would then take. Used in a `with` statement, at whose end the
+    generator advances.
 
     Args:
         generator: default: torch's.
-        expected: about how many numbers will be drawn.
+        expected: the approximate number of draws.
     """
 
     def __init__(self, generator: torch.Generator | None = None, expected: int = 16):
@@ -69,7 +70,7 @@ class Numbers:
         return low + self._word() % (high - low)
 
     def share(self) -> float:
-        """A number of [0, 1)."""
+        """A number from [0, 1)."""
         return (self._word() & 0xFFFFFF) * 2.0**-24
 
     def happens(self, p: float) -> bool:
@@ -79,7 +80,7 @@ class Numbers:
     def uniform(self, low: float, high: float) -> float:
         """See `uniform`."""
         self._word()
-        if (low, high) not in self._between:  # by torch, whose rounding is not promised
+        if (low, high) not in self._between:  # by torch, because its rounding is not specified
             own = torch.Generator()
             own.set_state(self._state)
             self._between[low, high] = torch.empty(len(self._words)).uniform_(low, high, generator=own).tolist()
@@ -96,7 +97,7 @@ class Numbers:
 
 
 def integer(low: int, high: int, generator: torch.Generator | None = None) -> int:
-    """An integer of low, ..., high - 1."""
+    """An integer from low to high - 1."""
     return int(torch.randint(low, high, (1,), generator=generator))
 
 
@@ -116,12 +117,12 @@ def which_happen(count: int, p: float) -> np.ndarray:
 
 
 def generator() -> Any:
-    """The numbers of a random operator, by a seed of torch's generator."""
+    """The numbers of a random operator, seeded by torch's generator."""
     return host_draws.seed()
 
 
 def happenings(count: int, p: float) -> Any:
-    """The same as `which_happen`, int32, in a way that can be foreseen: see `random.host_draws`."""
+    """The same as `which_happen`, int32, drawn so that look-ahead can predict it: see `random.host_draws`."""
     return host_draws.draw((_happenings, p), count).columns(0, 0, ndd.int32)
 
 
@@ -130,13 +131,13 @@ def _happenings(generator: torch.Generator, count: int, p: float) -> np.ndarray:
 
 
 def logarithms(ratio: Any) -> torch.Tensor:
-    """Between which the logarithm of an aspect ratio is drawn."""
+    """The range from which the logarithm of an aspect ratio is drawn."""
     return torch.log(torch.tensor(ratio))
 
 
 def window(size: tuple[int, int], scale: Any, ratio: Any, logs: torch.Tensor) -> tuple[int, int, int, int]:
-    """Top, left, height and width of a window with a share of the area and an aspect ratio (width / height); where none of ten
-    fits, the largest one in the middle with a ratio as near as can be."""
+    """Top, left, height and width of a window with a share of the area and an aspect ratio (width / height); if none of ten
+    fits, the largest window in the middle with the nearest possible ratio."""
     height, width = size
     for _ in range(_ATTEMPTS):
         area = height * width * uniform(scale[0], scale[1])
@@ -155,8 +156,8 @@ def window(size: tuple[int, int], scale: Any, ratio: Any, logs: torch.Tensor) ->
 def patch(
     chw: tuple[int, int, int], scale: Any, logs: torch.Tensor, value: Any
 ) -> tuple[int, int, int, int, torch.Tensor] | None:
-    """Top, left, height, width of a patch smaller than the image, and what it is filled with: `value`, or normal noise if that
-    is None. None where none of ten fits."""
+    """Top, left, height and width of a patch smaller than the image, and its new pixels: `value`, or normal noise if that is
+    None. None if none of ten fits."""
     channels, height, width = chw
     with Numbers() as numbers:
         size = _patch_size(height, width, scale, logs, numbers)
@@ -178,8 +179,8 @@ def _patch_size(height: int, width: int, scale: Any, logs: Any, numbers: Numbers
 
 
 def patches(generator: Any, count: int, p: float, scale: Any, logs: Any, height: int, width: int) -> np.ndarray:
-    """As many calls of `patch`, each with probability p, of images of one size: `[count, (top, left, height, width)]`, zeros
-    where there is none."""
+    """As many calls of `patch`, each with probability p, for images of one size: `[count, (top, left, height, width)]`, zeros
+    for no patch."""
     rows = np.zeros((count, 4))
     with Numbers(generator, 2 * count) as numbers:
         for row in rows:
@@ -200,7 +201,7 @@ def corners(size: tuple[int, int], distortion: float) -> tuple[list[list[int]], 
 
 
 def windows(sizes: np.ndarray, scale: Any, ratio: Any, logs: torch.Tensor) -> np.ndarray:
-    """`window` for each of `[N, 2]` sizes, all at once: int64 `[N, 4]`. As likely, but other numbers of the generator."""
+    """`window` for each of `[N, 2]` sizes, all at once: int64 `[N, 4]`, with the same distribution but other numbers."""
     n, extents = len(sizes), sizes.astype(np.float64)
     areas = torch.empty(n, _ATTEMPTS).uniform_(scale[0], scale[1]).numpy() * extents.prod(1)[:, None]
     aspects = torch.exp(torch.empty(n, _ATTEMPTS).uniform_(float(logs[0]), float(logs[1]))).numpy().astype(np.float64)

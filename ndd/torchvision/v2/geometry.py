@@ -1,4 +1,4 @@
-"""Transforms that move pixels, masks, boxes and points in a way that is fixed, or with probability p."""
+"""Transforms that move pixels, masks, boxes and points: always the same way, or with probability p."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class _RandomFlip(RandomApplyTransform):
         return F.horizontal_flip(inpt) if self._axis == "horizontal" else F.vertical_flip(inpt)
 
     def _apart(self, chosen: list[Any], n: int) -> list[Any]:
-        """A flip takes a number for each sample: there is nothing to divide."""
+        """A flip takes a number for each sample, so the batch need not be divided."""
         how = {"horizontal": 0, self._axis: draws.happenings(n, self.p)}
         moved = [x.flip(**how) if kind_of(x) == "targets" else ndd.flip(x, **how) for x in chosen]
         return list(map(copy_size, chosen, moved))
@@ -35,7 +35,7 @@ class RandomHorizontalFlip(_RandomFlip):
 
     Args:
         p: the probability.
-        same_on_batch: decide once for a batch, and not for each sample.
+        same_on_batch: decide once for a batch instead of for each sample.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -49,7 +49,7 @@ class RandomVerticalFlip(_RandomFlip):
 
     Args:
         p: the probability.
-        same_on_batch: decide once for a batch, and not for each sample.
+        same_on_batch: decide once for a batch instead of for each sample.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -67,7 +67,7 @@ class Resize(Transform):
         size: (height, width); or a number, or a list of one, for the shorter side, where the ratio is kept; or None, with
             `max_size` for the longer side.
         interpolation: an `InterpolationMode`, its word, or a constant of Pillow.
-        max_size: the most that the longer side may have, where `size` is one number.
+        max_size: the greatest length of the longer side, if `size` is one number.
         antialias: widen the filter where an image shrinks. PIL images always are.
 
     >>> import torch
@@ -108,7 +108,7 @@ class Resize(Transform):
 
 
 class CenterCrop(Transform):
-    """The middle of an image, with zeros around it where the image is smaller.
+    """Crops the middle of an image, with zeros around it if the image is smaller.
 
     Args:
         size: (height, width), or one number for both.
@@ -205,9 +205,9 @@ class Pad(Transform):
 
     Args:
         padding: pixels on all sides; or [left and right, top and bottom]; or [left, top, right, bottom].
-        fill: what the border has: a number, one for each channel, None for 0, or a dict of these by the type of the value,
+        fill: the value of the border: a number, one for each channel, None for 0, or a dict of these by the type of the value,
             with "others" for the rest. Batches of images, and of masks HW beside them, count as `tv_tensors.Image` and
-            `tv_tensors.Mask`, those in `ndd.Targets` too.
+            `tv_tensors.Mask`, also in `ndd.Targets`.
         padding_mode: "constant", "edge", "reflect" or "symmetric".
 
     >>> import torch

@@ -1,7 +1,7 @@
-"""What a transform is given: a structure of values, of which some are images. What they are, how large, and of how many samples.
+"""The inputs of a transform: a structure of values, some of them images, with their kinds, sizes and numbers of samples.
 
-A batch of ndd stands for its samples. Drawing parameters for sample i, a transform sees a `SampleOf` in place of each batch:
-it has the size of that sample.
+A batch of ndd stands for its samples. When a transform draws parameters for sample i, it sees a `SampleOf` with the size of
+that sample in place of each batch.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ def is_pil_image(value: Any) -> bool:
 
 
 def is_image_batch(value: Any) -> bool:
-    """Whether a value of ndd says by its layout that it is images or videos with channels."""
+    """Whether the layout of a value of ndd is that of images or videos with channels."""
     return kind_of(value) == "ndd" and set("HWC") <= set(value.layout or "")
 
 
 def is_masks_batch(value: Any) -> bool:
-    """Whether a value of ndd is labels of pixels, where it stands beside images."""
+    """Whether a value of ndd beside images is labels of pixels."""
     return kind_of(value) == "ndd" and value.layout == "HW"
 
 
@@ -57,11 +57,11 @@ def is_labels(value: Any) -> bool:
 
 
 def needs_transform(flat: list[Any], types: tuple[Any, ...]) -> list[bool]:
-    """Which values of a structure are transformed: those of these types, by torchvision's rule for plain tensors.
+    """Which values of a structure are transformed: values of these types, by torchvision's rule for plain tensors.
 
-    If an image says that it is one, by its class or by its layout, plain tensors are left alone; else the first one counts as an
-    image. A value of ndd without a layout is such a plain tensor, if it has three axes or more; one with a layout that is none of
-    an image (labels, boxes) is left alone.
+    If some value is an image by its class or layout, plain tensors are not transformed; otherwise the first one counts as an
+    image. A value of ndd without a layout is a plain tensor if it has three axes or more. A value with a layout other than an
+    image's (labels, boxes) is not transformed.
     """
     guess = not any(kind_of(x) in ("image", "video", "pil", "targets") or is_image_batch(x) for x in flat)
     chosen = []
@@ -81,7 +81,7 @@ def check_type(obj: Any, types_or_checks: tuple[type | Callable[[Any], bool], ..
 
     Args:
         obj: any value.
-        types_or_checks: classes, and functions that give True for what passes.
+        types_or_checks: classes, and functions that return True for values that pass.
 
     >>> from ndd.torchvision import v2
     >>> v2.check_type(3, (str, lambda x: x > 2))
@@ -95,7 +95,7 @@ def has_any(flat_inputs: list[Any], *types_or_checks: type | Callable[[Any], boo
 
     Args:
         flat_inputs: the values.
-        *types_or_checks: classes, and functions that give True for what passes.
+        *types_or_checks: classes, and functions that return True for values that pass.
 
     >>> from ndd.torchvision import v2
     >>> v2.has_any([3, "a"], float, str)
@@ -109,7 +109,7 @@ def has_all(flat_inputs: list[Any], *types_or_checks: type | Callable[[Any], boo
 
     Args:
         flat_inputs: the values.
-        *types_or_checks: classes, and functions that give True for what passes.
+        *types_or_checks: classes, and functions that return True for values that pass.
 
     >>> from ndd.torchvision import v2
     >>> v2.has_all([3, "a"], int, str)
@@ -149,10 +149,10 @@ def _first(flat: list[Any], kind: str, missing: str) -> Any:
 
 
 def query_chw(flat_inputs: list[Any]) -> tuple[int, int, int]:
-    """Channels, height and width of the images, which all have the same.
+    """Channels, height and width of the images, which must all agree.
 
     Args:
-        flat_inputs: the values of a structure; what is not an image is left out.
+        flat_inputs: the values of a structure; values that are not images are ignored.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -168,10 +168,10 @@ def query_chw(flat_inputs: list[Any]) -> tuple[int, int, int]:
 
 
 def query_size(flat_inputs: list[Any]) -> tuple[int, int]:
-    """Height and width of the images, masks, boxes and key points, which all have the same.
+    """Height and width of the images, masks, boxes and key points, which must all agree.
 
     Args:
-        flat_inputs: the values of a structure; what has no size is left out.
+        flat_inputs: the values of a structure; values without a size are ignored.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -197,7 +197,7 @@ def _listed(sizes: set[Any]) -> str:
 
 
 def _chw(x: Any) -> list[Any]:
-    """Channels, height and width of an image, or those of a batch's, which may be several."""
+    """Channels, height and width of an image, or of the images of a batch, which may differ."""
     if isinstance(x, SampleOf):
         return [x.chw()]
     if kind_of(x) in ("ndd", "targets"):
@@ -209,7 +209,7 @@ def _chw(x: Any) -> list[Any]:
 
 
 def count_of(flat: list[Any]) -> int | None:
-    """How many samples the batches in a structure have; None if there are none. ValueError if they disagree."""
+    """The number of samples of the batches in a structure; None without batches. ValueError if they disagree."""
     counts = {n for x in flat if (n := values.count_of(x)) is not None}
     if len(counts) > 1:
         raise ValueError(f"the batches of one input have different numbers of samples: {sorted(counts)}")
@@ -220,7 +220,7 @@ _known: dict[int, tuple[Any, np.ndarray]] = {}
 
 
 def remember_size(batch: Any, size: Any) -> Any:
-    """Notes how large the images of a batch will be, so that nobody waits for them to know it. Returns the batch."""
+    """Notes the sizes that the images of a batch will have, so that no code has to wait for the images. Returns the batch."""
     pixels = batch.images if isinstance(batch, ndd.Targets) else batch
     if isinstance(pixels, ndd.Batch):
         key = id(pixels)
@@ -237,7 +237,7 @@ def copy_size(batch: Any, result: Any) -> Any:
 
 
 def sizes_of(batch: Any) -> np.ndarray:
-    """Height and width of each image, int64 `[N, 2]`; waits for the images unless their size is known before."""
+    """Height and width of each image, int64 `[N, 2]`; waits for the images unless their sizes are already known."""
     pixels = batch.images if isinstance(batch, ndd.Targets) else batch
     known = _known.get(id(pixels))
     return known[1] if known is not None and known[0]() is pixels else values.sizes_of(pixels)
@@ -258,17 +258,18 @@ def samples_at(chosen: list[Any], n: int) -> list[list[Any]]:
 
 
 def samples_of(value: Any, places: list[int]) -> Any:
-    """Some samples of a batch or of `ndd.Targets` of batches; any other value as it is."""
+    """Some samples of a batch or of `ndd.Targets` of batches; any other value unchanged."""
     return over_batches(value, lambda batch: batch.select(places))
 
 
 def over_batches(value: Any, move: Callable[[Any], Any]) -> Any:
-    """A batch through `move`; all of the batches in `ndd.Targets`; any other value as it is."""
+    """A batch, or all batches in `ndd.Targets`, through `move`; any other value unchanged."""
     return over_parts([value], ndd.Batch, lambda column: move(column[0]))
 
 
 def over_parts(column: list[Any], kind: type, make: Callable[[list[Any]], Any]) -> Any:
-    """What `make` gives of values of this kind, or of each part of `ndd.Targets` and dicts of them; else the first value."""
+    """The result of `make` for values of this kind, or for each part of `ndd.Targets` and dicts of them; otherwise the first
+    value."""
     first = column[0]
     if isinstance(first, kind):
         return make(column)
@@ -282,7 +283,8 @@ def over_parts(column: list[Any], kind: type, make: Callable[[list[Any]], Any]) 
 
 
 def joined(parts: list[Any], group: np.ndarray) -> Any:
-    """Batches, or `ndd.Targets` of batches, put together: sample i comes from `parts[group[i]]`, those of a part in their order."""
+    """Batches, or `ndd.Targets` of batches, put together: sample i comes from `parts[group[i]]`, and samples of a part stay in
+    order."""
 
     def one_after_the_other(batches: list[Any]) -> Any:
         works = [lambda _, batch=batch: batch for batch in batches]
@@ -296,7 +298,7 @@ def per_group(
 ) -> list[Any]:
     """Each sample through the work of its group: `works[k](values, places)` gets the samples at `places`, those with `group` k.
 
-    Values that are no batches, and those that no work changes, come out as they are.
+    Values that are not batches, and values that no work changes, are returned unchanged.
     """
     numbers = np.unique(group).tolist()
     if len(numbers) == 1:
@@ -311,12 +313,12 @@ def per_group(
 
 
 def unchanged(flat: list[Any], places: np.ndarray) -> list[Any]:
-    """The work of the samples that stay as they are."""
+    """The work for samples that do not change."""
     return flat
 
 
 def stacked(params: list[dict[str, Any]]) -> dict[str, Any]:
-    """Parameters drawn for each sample as one of the batch: arrays with a value for each, None where it is None for all."""
+    """The parameters of the samples as one set for the batch: arrays with a value for each sample, None where all have None."""
     return {name: _column([each[name] for each in params]) for name in params[0]}
 
 

@@ -1,9 +1,10 @@
-"""What `Compose` does at once with a batch of ndd: the same numbers, fewer passes over the pixels.
+"""Steps that `Compose` merges for a batch of ndd: the same numbers in fewer passes over the pixels.
 
-* `ToDtype(torch.float32, scale=True)` (`ToTensor`, `ConvertImageDtype`) of bytes, and a `Normalize` after it, are one call of
-  `ndd.crop_mirror_normalize`, with a `RandomHorizontalFlip` right before.
-* `ToImage` and `PILToTensor`, which make CHW of HWC, wait for that call, or for the first transform that may look at the layout:
-  until then a batch stays as the decoder makes it, which makes no more of an image than a crop after it needs.
+* `ToDtype(torch.float32, scale=True)` (`ToTensor`, `ConvertImageDtype`) of bytes, a `Normalize` after it, and a
+  `RandomHorizontalFlip` right before it are one call of `ndd.crop_mirror_normalize`.
+* `ToImage` and `PILToTensor`, which turn HWC into CHW, are put off until that call, or until the first transform that may
+  depend on the layout. Until then a batch is the decoder's result, so that only those pixels are decoded that a crop after it
+  needs.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _LOOKS_AT_THE_LAYOUT = (Lambda, LinearTransformation, ToPILImage)
 def steps_for_batches(transforms: Sequence[Callable]) -> list[Callable]:
     """The transforms as steps for inputs with batches."""
     steps: list[Callable] = []
-    waiting: Any = None  # what makes CHW of HWC
+    waiting: Any = None  # the transform from HWC to CHW that is put off
     rest = list(transforms)
     while rest:
         transform = rest.pop(0)
@@ -54,7 +55,7 @@ def steps_for_batches(transforms: Sequence[Callable]) -> list[Callable]:
 
 
 def _scales(transform: Any) -> bool:
-    """Whether it makes float32 from 0 to 1 of bytes."""
+    """Whether the transform turns bytes into float32 from 0 to 1."""
     if type(transform) is ToTensor:
         return True
     if type(transform) not in (ToDtype, ConvertImageDtype) or transform.dtype is not torch.float32:
@@ -70,7 +71,8 @@ def _works_in_any_layout(transform: Any) -> bool:
 
 
 class _Normalised:
-    """A flip or none, what makes float32 of bytes, and `Normalize` or none: one call where the images are a batch of bytes."""
+    """An optional flip, the conversion of bytes to float32, and an optional `Normalize`: one call if the images are a batch of
+    bytes."""
 
     def __init__(self, steps: list[Any]):
         self.steps = steps
@@ -86,9 +88,9 @@ class _Normalised:
         return in_order(self.steps, inputs)
 
     def _number_of_images(self, flat: list[Any]) -> int | None:
-        """Which value is the batch, or `ndd.Targets` of one; None where the steps are to go one by one."""
+        """The index of the batch, or of its `ndd.Targets`; None if the steps must be applied one by one."""
         needed = np.flatnonzero(self.steps[-1]._needs_transform_list(flat)).tolist()
-        masks = [i for i in needed if is_masks_batch(flat[i])]  # they stay as they are, but for a flip
+        masks = [i for i in needed if is_masks_batch(flat[i])]  # changed by a flip only
         needed = [i for i in needed if i not in masks]
         if len(needed) != 1 or (masks and self.flip is not None):
             return None

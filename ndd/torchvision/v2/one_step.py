@@ -1,4 +1,5 @@
-"""Operations of the automatic augmentations as kinds of one operator: a step of a batch is one call, whatever is drawn."""
+"""Operations of the automatic augmentations as kinds of one operator: a step of a batch is one call, whichever operations are
+drawn."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from ndd.torchvision.v2.functional.warps import BILINEAR, NEAREST, affine_matrix
 
 Operation = tuple[str, float]  # its name and its magnitude
 WIDTH = 1 + kinds.NUMBERS
-"""Numbers of an operation: its kind, and those of the kind."""
+"""The numbers of an operation: its kind, and the kind's parameters."""
 
 
 def _sheared(magnitude: float, across: bool) -> tuple[float, ...]:
@@ -34,7 +35,7 @@ def _moved(x: float, y: float) -> list[float]:
     return affine_matrix([0.0, 0.0], 0.0, [int(x), int(y)], 1.0, [0.0, 0.0])
 
 
-# Of each operation the kind, and its numbers for a magnitude.
+# For each operation: its kind, and its numbers for a magnitude.
 _KINDS: dict[str, tuple[int, Callable[[float], Any]]] = {
     "Identity": (kinds.SAME, lambda m: ()),
     "ShearX": (kinds.SHEARED_X, lambda m: _sheared(m, True)),
@@ -55,7 +56,7 @@ _KINDS: dict[str, tuple[int, Callable[[float], Any]]] = {
 
 
 def is_served(images: Any, interpolation: Any, fill: Any) -> bool:
-    """Whether a value is images that the operator takes, with what lies outside as it has it."""
+    """Whether the operator takes these images with this fill value."""
     if not isinstance(images, ndd.Batch) or images.dtype is not ndd.uint8 or images.layout not in ("HWC", "FHWC"):
         return False
     mode = interpolation_mode(interpolation)
@@ -74,7 +75,7 @@ def numbers_of(operations: list[list[Operation]], steps: int) -> np.ndarray:
 
 
 def changed(images: ndd.Batch, kind: Any, numbers: Any, interpolation: Any, fill: Any) -> ndd.Batch:
-    """Each of the images by an operation: its kind, int32, and numbers, float32, for each sample."""
+    """Each image changed by its operation, whose kinds, int32, and numbers, float32, have a value for each sample."""
     near = interpolation_mode(interpolation) is NEAREST
     return kinds.augment(
         images,

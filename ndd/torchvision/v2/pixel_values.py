@@ -1,4 +1,4 @@
-"""Transforms of the values of pixels: normalising, blurring, noise, whitening, and functions of your own."""
+"""Transforms of the values of pixels: normalising, blurring, noise, whitening, and user functions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _TENSORS = ("tensor", "image", "video", "ndd", "targets")
 
 
 class Identity(Transform):
-    """Everything as it is.
+    """Changes nothing.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -32,11 +32,11 @@ class Identity(Transform):
 
 
 class Lambda(Transform):
-    """A function of your own, of every value of some types.
+    """Applies a user function to every value of some types.
 
     Args:
-        lambd: the function. It gets a batch of ndd whole.
-        types: of the values. Default: all.
+        lambd: the function. It gets a batch of ndd as a whole.
+        types: types of the values. Default: all.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -209,8 +209,8 @@ class GaussianNoise(_OfTensors):
 
     Args:
         mean, sigma: of the noise.
-        clip: keep the result from 0 to 1.
-        same_on_batch: has no effect: each pixel of each sample has noise of its own.
+        clip: clip the result to 0 to 1.
+        same_on_batch: has no effect: each pixel of each sample has its own noise.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -230,7 +230,7 @@ class GaussianNoise(_OfTensors):
         self.clip = clip
 
     def check_inputs(self, flat_inputs: list[Any]) -> None:
-        """Anything: what has no noise raises its own error."""
+        """True for any value: kinds without noise raise their own errors."""
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One image with noise."""

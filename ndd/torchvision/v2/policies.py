@@ -13,7 +13,8 @@ SHARE_OF_TRANSLATION = 150.0 / 331.0  # of the side of an image: 150 pixels of t
 class Strengths(NamedTuple):
     """The magnitudes of an operation, from the least to the greatest bin.
 
-    `of` names the extent that they are shares of; "bits" are integers `high - bin * span / (bins - 1)`; None without a magnitude.
+    `of` names the extent that they are shares of. With "bits" they are integers `high - bin * span / (bins - 1)`; None: no
+    magnitude.
     """
 
     low: float = 0.0
@@ -42,8 +43,8 @@ NOTHING = Strengths(of=None)
 def space(
     *, shear: float, translate: float, rotate: float, color: float, of_side: bool, bits: tuple[int, int]
 ) -> dict[str, Strengths]:
-    """The operations with magnitudes, by their greatest ones; `translate` in pixels, or `of_side` as a share of it. `bits`: of
-    posterising, the most and how many fewer."""
+    """The operations with their greatest magnitudes; `translate` in pixels, or as a share of the side with `of_side`. `bits`:
+    for posterising, the most bits, and how many fewer the strongest bin has."""
     across, down = ("width", "height") if of_side else ("", "")
     return {
         "ShearX": Strengths(0.0, shear, True),
@@ -59,7 +60,7 @@ def space(
     }
 
 
-# The policies of the paper: for each sub-policy twice operation, probability, bin of ten.
+# The policies of the paper. Each sub-policy is two steps of operation, probability and one of ten bins.
 _IMAGENET = """
 Posterize 0.4 8 Rotate 0.6 9 / Solarize 0.6 5 AutoContrast 0.6 - / Equalize 0.8 - Equalize 0.6 - / Posterize 0.6 7 Posterize 0.6 6
 Equalize 0.4 - Solarize 0.2 4 / Equalize 0.4 - Rotate 0.8 8 / Solarize 0.6 3 Equalize 0.6 - / Posterize 0.8 5 Equalize 1.0 -

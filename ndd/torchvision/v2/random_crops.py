@@ -1,4 +1,4 @@
-"""Random windows and borders: crops, crops that are resized, zooming out, and what keeps boxes."""
+"""Random windows and borders: crops, resized crops, zooming out, and crops that depend on boxes."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from ndd.torchvision.v2.inputs import (
 from ndd.torchvision.v2.transform import GEOMETRY, RandomApplyTransform, Transform
 from ndd.torchvision.values import kind_of, plain
 
-# By the rule "torchvision" of `ndd.random_resized_crop`; with the others the window is cut out first.
+# By `ndd.random_resized_crop` with the rule "torchvision"; with the others the window is cut out first.
 _FILTERS = {"bilinear": ndd.types.INTERP_LINEAR, "bicubic": ndd.types.INTERP_CUBIC}
 
 
@@ -49,7 +49,7 @@ class RandomResizedCrop(Transform):
         interpolation, antialias: as for `Resize`.
         same_on_batch: one window for all samples of a batch, which then have one size.
 
-    After `ndd.decoders.image` no more of an image is decoded than its window.
+    After `ndd.decoders.image`, only the window of an image is decoded.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -107,8 +107,8 @@ class RandomResizedCrop(Transform):
         return dict(zip(("top", "left", "height", "width"), drawn.T, strict=True))
 
     def _apart(self, chosen: list[Any], n: int) -> list[Any]:
-        """Images alone draw their windows when they are resized, so that nobody waits for their size: a decoder in front makes
-        no more of them than their windows."""
+        """If there are only images, windows are drawn while resizing, without waiting for their sizes, so that a decoder in
+        front decodes only the windows."""
         filters = _FILTERS.get(interpolation_mode(self.interpolation).value)
         own = (
             type(self).make_params is RandomResizedCrop.make_params
@@ -135,7 +135,7 @@ class RandomCrop(Transform):
     Args:
         size: (height, width), or one number for both.
         padding: a border added before, as for `Pad`.
-        pad_if_needed: add a border where the image is smaller than the window.
+        pad_if_needed: add a border if the image is smaller than the window.
         fill, padding_mode: of the border, as for `Pad`.
         same_on_batch: the same place for all samples of a batch, which then have one size.
 
@@ -197,11 +197,11 @@ class RandomCrop(Transform):
             return stacked([self.window_of(height, width, numbers) for height, width in batch_sizes(chosen).tolist()])
 
     def window_of(self, height: int, width: int, numbers: draws.Numbers) -> dict[str, Any]:
-        """What `make_params` gives for images of a size.
+        """The result of `make_params` for images of this size.
 
         Args:
             height, width: of the images, in pixels.
-            numbers: from which the place is drawn.
+            numbers: the source from which the place is drawn.
         """
         left, right, top, bottom = self.padding or (0, 0, 0, 0)
         wanted_height, wanted_width = self.size
@@ -238,11 +238,11 @@ class RandomCrop(Transform):
 
 
 class RandomZoomOut(RandomApplyTransform):
-    """The image at a random place of a larger canvas, with probability `p`.
+    """Puts the image at a random place of a larger canvas, with probability `p`.
 
     Args:
-        fill: what the canvas has, as for `Pad`.
-        side_range: how often the sides of the image go into those of the canvas, from 1.
+        fill: the value of the canvas, as for `Pad`.
+        side_range: range of the canvas's sides as multiples of the image's, from 1.
         p: the probability.
         same_on_batch: one canvas and place for all samples of a batch, which then have one size.
 
@@ -280,19 +280,19 @@ class RandomZoomOut(RandomApplyTransform):
 
 
 class RandomIoUCrop(Transform):
-    """A random window that holds the middle of a box and overlaps one as much as is drawn, as SSD is trained.
+    """Crops a random window that holds the middle of a box and overlaps it by a drawn amount, as in the training of SSD.
 
     Args:
         min_scale, max_scale: range of the window's sides as shares of the image's.
         min_aspect_ratio, max_aspect_ratio: range of its width / height.
-        sampler_options: overlaps (intersection over union) of which one is drawn; 1 or more leaves the image as it is.
+        sampler_options: overlaps (intersection over union), one of which is drawn; 1 or more leaves the image unchanged.
             Default: 0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.
-        trials: how many windows are tried before another overlap is drawn.
+        trials: the number of windows that are tried before another overlap is drawn.
         same_on_batch: one window for all samples of a batch: the first sample's boxes choose it.
 
-    Takes an image, its boxes (`tv_tensors.BoundingBoxes`, or `ndd.Targets` with both) and masks. In `tv_tensors` boxes whose
-    middle is outside of the window become zeros, to be removed by `SanitizeBoundingBoxes`; `ndd.Targets` drop them, with what
-    belongs to them.
+    Takes an image, its boxes (`tv_tensors.BoundingBoxes`, or `ndd.Targets` with both) and masks. Boxes whose middle is outside
+    of the window become zeros in `tv_tensors`, to be removed by `SanitizeBoundingBoxes`; `ndd.Targets` drop them with their
+    labels and masks.
 
     >>> import ndd
     >>> from ndd.torchvision import v2
@@ -327,14 +327,14 @@ class RandomIoUCrop(Transform):
     def check_inputs(self, flat_inputs: list[Any]) -> None:
         """TypeError without an image and boxes."""
         complete = any(kind_of(x) == "targets" and x.boxes is not None for x in flat_inputs)
-        if not complete and not (has_kind(flat_inputs, "boxes") and has_kind(flat_inputs, *PIXELS)):
+        if not complete and not (has_kind(flat_inputs, "boxes") and has_kind(flat_inputs, *_IMAGES)):
             raise TypeError(
                 f"{type(self).__name__}() requires input sample to contain tensor or PIL images "
                 "and bounding boxes. Sample can also contain masks."
             )
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
-        """The window, and which boxes have their middle in it; nothing where the image stays as it is."""
+        """The window, and which boxes have their middle in it; nothing if the image is not changed."""
         boxes, counts = _corners_of_boxes(flat_inputs)
         search = self._searched(np.array([query_size(flat_inputs)]), boxes[: counts[0]], counts[:1])
         if search.whole[0]:
@@ -343,7 +343,7 @@ class RandomIoUCrop(Transform):
         return {**window, "is_within_crop_area": torch.from_numpy(search.kept)}
 
     def _searched(self, sizes: np.ndarray, boxes: np.ndarray, counts: np.ndarray) -> Search:
-        """The windows, by the numbers that samples draw one after the other."""
+        """The windows, from the numbers that the samples draw one after the other."""
         ratio = self.min_aspect_ratio, self.max_aspect_ratio
         rule = Rule(tuple(self.options), self.trials, (self.min_scale, self.max_scale), ratio)
         search = Search(rule, sizes, boxes, counts)
@@ -356,7 +356,7 @@ class RandomIoUCrop(Transform):
         if type(self).make_params is not RandomIoUCrop.make_params:
             return super()._params_of_batch(chosen, n)
         (boxes, counts), sizes = _corners_of_boxes(chosen), batch_sizes(chosen)
-        if len(counts) != n:  # the same boxes for all
+        if len(counts) != n:  # all samples share the boxes
             boxes, counts = np.tile(boxes, (n, 1)), np.repeat(counts, n)
         search = self._searched(sizes, boxes, counts)
         if search.whole.all():
@@ -377,7 +377,8 @@ class RandomIoUCrop(Transform):
         return cropped
 
 
-_WORDS = 1 << 12  # random words that are looked at together
+_IMAGES = tuple(kind for kind in PIXELS if kind != "video")
+_WORDS = 1 << 12  # random words that are examined together
 _WINDOW = ("top", "left", "height", "width")
 
 
@@ -395,14 +396,14 @@ def _kept_by_window(targets: ndd.Targets, params: dict[str, Any]) -> list[np.nda
 
 
 def _with_boxes(targets: ndd.Targets, kept: list[np.ndarray]) -> ndd.Targets:
-    """Targets without the boxes, and what belongs to them, where `kept` of their sample is False."""
+    """Targets without the boxes, and their labels and masks, for which `kept` of their sample is False."""
     numbers = [np.flatnonzero(each).astype(np.int32) for each in kept]
     return targets.select_boxes(ndd.batch(numbers) if isinstance(targets.boxes, ndd.Batch) else numbers[0])
 
 
 def _corners_of_boxes(flat: list[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Left, top, right, bottom of the boxes among these values, in pixels, one sample after the other; and how many of each
-    sample, or once without a batch of boxes."""
+    """Left, top, right, bottom of the boxes among these values, in pixels, one sample after the other; and the number of boxes
+    of each sample, one number without a batch of boxes."""
     for x in flat:
         targets = x.batch if isinstance(x, SampleOf) else x
         if kind_of(targets) == "targets":

@@ -19,11 +19,11 @@ class RandomRotation(Transform):
     """Turns by a random angle.
 
     Args:
-        degrees: range of the angle, counter-clockwise; a number x is (-x, x).
+        degrees: range of the angle, counter-clockwise; a number x means (-x, x).
         interpolation: an `InterpolationMode`, its word, or a constant of Pillow.
         expand: make the result as large as the turned image.
         center: (x, y) to turn about; default: the middle.
-        fill: what comes in, as for `Pad`.
+        fill: the pixels from outside of the image, as for `Pad`.
         same_on_batch: one angle for all samples of a batch.
 
     >>> import torch
@@ -58,7 +58,7 @@ class RandomRotation(Transform):
 
     @staticmethod
     def get_params(degrees: Sequence[float]) -> float:
-        """An angle of this range.
+        """An angle from this range.
 
         Args:
             degrees: smallest and largest angle, in degrees.
@@ -76,13 +76,13 @@ class RandomRotation(Transform):
 
 
 class RandomAffine(Transform):
-    """A random affine map that keeps the middle where it is, but for `translate`.
+    """Applies a random affine map, which moves the middle by `translate` only.
 
     Args:
-        degrees: range of the angle; a number x is (-x, x).
-        translate: the most it moves, as shares of width and height.
+        degrees: range of the angle; a number x means (-x, x).
+        translate: the greatest shift, as shares of width and height.
         scale: range of the scale.
-        shear: range of the angle of shear along x; a number x is (-x, x); four numbers are those along x and y.
+        shear: range of the angle of shear along x; a number x means (-x, x); four numbers are the ranges along x and y.
         interpolation, fill, center: as for `RandomRotation`.
         same_on_batch: one map for all samples of a batch.
 
@@ -141,7 +141,7 @@ class RandomAffine(Transform):
             degrees: smallest and largest angle, in degrees.
             translate: largest shift along x and y as shares of width and height; None: no shift.
             scale_ranges: smallest and largest factor; None: 1.
-            shears: smallest and largest angle along x, in degrees, then those along y; None: no shear.
+            shears: smallest and largest angle along x, in degrees, then the same along y; None: no shear.
             img_size: (width, height) in pixels.
         """
         angle = draws.uniform(float(degrees[0]), float(degrees[1]))
@@ -167,7 +167,7 @@ class RandomAffine(Transform):
 
 
 class RandomPerspective(RandomApplyTransform):
-    """A random perspective, with probability `p`.
+    """Applies a random perspective, with probability `p`.
 
     Args:
         distortion_scale: how far the corners move, 0 to 1: half of width and height at most.
@@ -202,7 +202,7 @@ class RandomPerspective(RandomApplyTransform):
 
     @staticmethod
     def get_params(width: int, height: int, distortion_scale: float) -> tuple[list[list[int]], list[list[int]]]:
-        """The corners, and where they move.
+        """The corners, and the points to which they move.
 
         Args:
             width, height: of the image, in pixels.
@@ -225,8 +225,8 @@ class ElasticTransform(Transform):
     """Moves pixels by smooth random noise.
 
     Args:
-        alpha: how far, along x and y.
-        sigma: how smooth: the standard deviation of the Gaussian that the noise is blurred with.
+        alpha: how far pixels move along x and y.
+        sigma: standard deviation of the Gaussian that smooths the noise.
         interpolation, fill: as for `RandomRotation`.
         same_on_batch: the same noise for all samples of a batch, which then have one size.
 
@@ -271,7 +271,7 @@ class ElasticTransform(Transform):
         return {"displacement": self.get_params(self.alpha, self.sigma, query_size(flat_inputs))}
 
     def _apart(self, chosen: list[Any], n: int) -> list[Any]:
-        """A call for each size of images, with the noise that one after the other would draw."""
+        """One call for each size of images, with the noise that the images would draw one after the other."""
         sizes = [query_size(each) for each in samples_at(chosen, n)]
         noise = torch.rand(sum([2 * h * w for h, w in sizes])).split([2 * h * w for h, w in sizes])
         distinct = sorted(set(sizes))
@@ -289,7 +289,7 @@ class ElasticTransform(Transform):
 
 
 def _displacements(noise: torch.Tensor, alpha: Sequence[float], sigma: Sequence[float]) -> torch.Tensor:
-    """Noise from 0 to 1 `[N, 2, H, W]` as ways `[N, H, W, 2]`, see `ElasticTransform.get_params`."""
+    """Noise from 0 to 1 `[N, 2, H, W]` as displacements `[N, H, W, 2]`, see `ElasticTransform.get_params`."""
     planes = []
     for axis in (0, 1):
         plane = noise[:, axis : axis + 1] * 2 - 1
@@ -350,7 +350,7 @@ class ScaleJitter(_RandomSize):
         """The `size`."""
         height, width = query_size(flat_inputs)
         scale = self.scale_range[0] + torch.rand(1) * (self.scale_range[1] - self.scale_range[0])
-        # As in torchvision, the second number of `target_size` is that of the height.
+        # As in torchvision, the second number of `target_size` is used for the height.
         times = min(self.target_size[1] / height, self.target_size[0] / width) * scale
         return {"size": (int(height * times), int(width * times))}
 
@@ -359,8 +359,8 @@ class RandomShortestSize(_RandomSize):
     """Resizes to a random length of the shorter side, keeping the ratio.
 
     Args:
-        min_size: a length, or a list of lengths of which one is drawn.
-        max_size: the most that the longer side may have.
+        min_size: a length, or a list of lengths, one of which is drawn.
+        max_size: the greatest length of the longer side.
         interpolation, antialias: as for `Resize`.
         same_on_batch: one size for all samples of a batch, which then have one size.
 

@@ -1,4 +1,4 @@
-"""A resize with a crop after it, of a batch, in one operator: only those pixels are resampled that stay."""
+"""A resize of a batch with a crop after it, as one operator: only the crop's pixels are resampled."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MIRRORED = {RandomHorizontalFlip: 1, RandomVerticalFlip: 2}  # the bits of `mir
 
 
 def with_resized_windows(steps: Sequence[Callable]) -> list[Callable]:
-    """The steps, each run of a resize, flips and a crop among them as one."""
+    """The steps, with each sequence of a resize, flips and a crop merged into one."""
     result: list[Callable] = []
     rest = list(steps)
     while rest:
@@ -40,7 +40,7 @@ def with_resized_windows(steps: Sequence[Callable]) -> list[Callable]:
 
 
 class _ResizedWindow:
-    """A resize, flips and a crop, as one operator call where batches of images come, with masks HW beside them or not."""
+    """A resize, flips and a crop: one operator call for batches of images, with or without masks HW beside them."""
 
     def __init__(self, steps: list[Any]):
         self.steps = steps
@@ -53,8 +53,8 @@ class _ResizedWindow:
         images = [flat[i] for i in numbers if is_image_batch(flat[i])]
         masks = [i for i in numbers if is_masks_batch(flat[i])]
         if len(images) == 1 and len(images) + len(masks) == len(numbers) and len(masks) < 2 and self._fits(images[0]):
-            for i, made in zip(numbers, self._made([flat[i] for i in numbers], images[0]), strict=True):
-                flat[i] = made
+            for i, result in zip(numbers, self._windows([flat[i] for i in numbers], images[0]), strict=True):
+                flat[i] = result
             return tree_unflatten(flat, spec)
         return in_order(self.steps, inputs)
 
@@ -67,12 +67,12 @@ class _ResizedWindow:
             border = crop.padding or (0, 0, 0, 0)
             small = max(border[:2]) < crop.size[1] and max(border[2:]) < crop.size[0] and min(border) >= 0
             return crop.padding_mode == "constant" and small
-        # What is left over of an odd extent lies elsewhere once the image is mirrored.
+        # The extra row or column of an odd extent is on the other side after mirroring.
         if type(resize) is not Resize or len(self.steps) > 2 or resize.size is None or resize.max_size is not None:
             return False
         return resize.size[0] >= crop.size[0] and resize.size[-1] >= crop.size[1]
 
-    def _made(self, values: list[Any], images: Any) -> list[Any]:
+    def _windows(self, values: list[Any], images: Any) -> list[Any]:
         n, crop = images.batch_size, self.crop
         size: Any = self.resize._params_of_batch([images], n).get("size", getattr(self.resize, "size", None))
         mirror = np.zeros(n, np.int32)
@@ -80,12 +80,12 @@ class _ResizedWindow:
             mirror ^= _MIRRORED[type(flip)] * draws.which_happen(n, flip.p).astype(np.int32)
         if type(crop) is CenterCrop:
             window: dict[str, Any] = {"crop": list(crop.size), "rounding": "even"}
-            made = [self._resized(x, size, mirror, window) for x in values]
-            return [remember_size(x, crop.size) for x in made]
+            results = [self._resized(x, size, mirror, window) for x in values]
+            return [remember_size(x, crop.size) for x in results]
         rows = np.broadcast_to(np.asarray(size), (n, np.asarray(size).shape[-1])) if size is not None else [None] * n
         most = getattr(self.resize, "max_size", None) if type(self.resize) is Resize else None
-        given = [None if row is None else row.tolist() for row in rows]
-        extents = [resized_size(old, new, most) for old, new in zip(sizes_of(images).tolist(), given, strict=True)]
+        requested = [None if row is None else row.tolist() for row in rows]
+        extents = [resized_size(old, new, most) for old, new in zip(sizes_of(images).tolist(), requested, strict=True)]
         with draws.Numbers(expected=2 * n) as numbers:
             params = [crop.window_of(*extent, numbers) for extent in extents]
         sizes, wanted = np.array(extents), np.array(crop.size)
@@ -100,14 +100,14 @@ class _ResizedWindow:
             "crop_pos_y": _rows(places[:, 0]),
             "crop_pos_x": _rows(places[:, 1]),
         }
-        made = [self._resized(x, sizes, mirror, window) for x in values]
+        results = [self._resized(x, sizes, mirror, window) for x in values]
         if (high - low != wanted).any():
-            made = [filled_window(x, corners - low, wanted, fill_for(crop._fill, x)) for x in made]
-        return [remember_size(x, crop.size) for x in made]
+            results = [filled_window(x, corners - low, wanted, fill_for(crop._fill, x)) for x in results]
+        return [remember_size(x, crop.size) for x in results]
 
     def _resized(self, value: Any, size: Any, mirror: np.ndarray, window: dict[str, Any]) -> Any:
         how = {"interpolation": self.resize.interpolation, "antialias": self.resize.antialias}
-        # The same number in every iteration lets a loop be looked ahead of: values made for a batch are other ones each time.
+        # One number that is the same in every iteration can be predicted by look-ahead; arrays made for a batch cannot.
         sums = _rows(mirror, np.int32) if mirror.any() else 0
         return resized_window(value, size, mirror=sums, **window, **how)
 

@@ -1,4 +1,4 @@
-"""Batches for transforms that know torch's tensors alone: sample after sample."""
+"""Batches for transforms that only accept torch's tensors: one sample after the other."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ndd.torchvision.v2.inputs import over_batches, over_parts
 
 
 def one_by_one(work: Callable[[list[Any]], list[Any]], flat: list[Any], n: int | None) -> list[Any]:
-    """`work` of each sample of the batches among these values, which are torch tensors, images CHW, in it. Without batches
-    (`n` is None) of the values themselves."""
+    """Calls `work` for each sample of the batches among these values, as torch tensors, with images CHW. Without batches (`n`
+    is None), calls it for the values themselves."""
     if n is None:
         return work(flat)
     rows = [work([_sample(x, i) for x in flat]) for i in range(n)]
@@ -36,7 +36,7 @@ def _channels_first(layout: str | None, tensor: torch.Tensor) -> torch.Tensor:
 
 
 def _together(value: Any, column: list[Any]) -> Any:
-    """Results of all samples as the kind of value that they came from; as a list where they are no tensors."""
+    """The results of all samples as the kind of value that they came from; a list if they are not tensors."""
     first = column[0]
     if values.count_of(value) is None:
         return first

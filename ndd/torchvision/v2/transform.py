@@ -1,4 +1,4 @@
-"""`Transform`, the base of all transforms: takes a structure apart, draws parameters, changes values, puts it together again."""
+"""`Transform`, the base of all transforms: takes structures apart, draws parameters, changes values, and reassembles them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ COLOURS = (*PIXELS, "targets")  # kinds of values that have colours
 
 
 def in_order(transforms: Sequence[Callable] | nn.ModuleList, inputs: tuple[Any, ...]) -> Any:
-    """What comes out of transforms that `inputs` go through one after the other."""
+    """The result of applying the transforms to `inputs` one after the other."""
     several = len(inputs) > 1
     for transform in transforms:
         outputs = transform(*inputs)
@@ -45,22 +45,22 @@ def in_order(transforms: Sequence[Callable] | nn.ModuleList, inputs: tuple[Any, 
 
 
 class Transform(nn.Module):
-    """Base of the transforms, and of those of your own: write `transform`, and `make_params` if something is drawn.
+    """Base of the transforms. A class of your own overrides `transform`, and `make_params` if it draws numbers.
 
-    A transform takes any structure of tuples, lists and dicts (or several arguments) and gives the same structure. Images,
-    videos, masks, boxes and key points go through `transform`, anything else comes out as it is. They are torch tensors,
-    `tv_tensors`, PIL images, or what ndd gives: `Batch`, `Tensor`, `ndd.Targets`.
+    A transform takes any structure of tuples, lists and dicts (or several arguments) and returns the same structure. Images,
+    videos, masks, boxes and key points go through `transform`; anything else is returned unchanged. They are torch tensors,
+    `tv_tensors`, PIL images, or ndd's `Batch`, `Tensor` and `ndd.Targets`.
 
-    **Batches.** An `ndd.Batch` is N samples: parameters are drawn for each of them, as if each went through alone, or once
-    for all with `same_on_batch=True`, which every random transform takes. A batch says by its layout what it is: HWC, CHW,
-    FHWC and FCHW are images and videos; HW beside images is their masks; one without a layout counts as images if it has
-    three axes and nothing else says that it is an image; all others, such as labels, are left alone. A class of your own gets
-    the samples of a batch one after the other, as torch tensors CHW, unless it says `takes_batches = True`: then `transform`
-    gets the batch, and `params` with a value for each sample (arrays whose first axis is N).
+    **Batches.** An `ndd.Batch` is N samples. Parameters are drawn for each of them, as if each went through alone, or once for
+    all with `same_on_batch=True`, which every random transform takes. The layout of a batch tells its kind: HWC, CHW, FHWC and
+    FCHW are images and videos; HW beside images is their masks. A batch without a layout counts as images if it has three axes
+    and no other value is an image; all others, such as labels, are not transformed. A class of your own gets the samples of a
+    batch one after the other, as torch tensors CHW. With `takes_batches = True` its `transform` gets the batch, and `params`
+    with a value for each sample (arrays whose first axis is N).
 
-    **Random numbers** are those of torch's generator, taken in torchvision's order: after the same `torch.manual_seed` a
-    tensor or PIL image comes out as from torchvision. A program that has been interrupted goes on with the same numbers after
-    `reader.load_state_dict` and `torch.set_rng_state` of the state that `torch.get_rng_state` gave beside the reader's.
+    **Random numbers** come from torch's generator in torchvision's order: after the same `torch.manual_seed`, the result for a
+    tensor or PIL image is torchvision's. To resume a program with the same numbers, save `torch.get_rng_state()` together with
+    the reader's state, and restore both with `torch.set_rng_state` and `reader.load_state_dict`.
 
     >>> import torch
     >>> from ndd.torchvision import v2
@@ -73,10 +73,10 @@ class Transform(nn.Module):
     tensor([50, 50, 50], dtype=torch.uint8)
     """
 
-    # As in torchvision: types, and functions that say whether a value is transformed.
+    # As in torchvision: types, and functions that tell whether a value is transformed.
     _transformed_types: tuple[Any, ...] = (torch.Tensor, is_pil_image, ndd.Batch, ndd.Tensor, ndd.Targets)
     _kinds: tuple[str, ...] | None = None  # of the values that `transform` takes; None: all
-    _keeps_size = False  # whether an image comes out as large as it is
+    _keeps_size = False  # whether the result of an image has its size
     _same_on_batch = False
     takes_batches = False
 
@@ -84,7 +84,7 @@ class Transform(nn.Module):
         super().__init__()
 
     def __init_subclass__(cls, **named: Any) -> None:
-        """A class that says how it transforms, and not that it takes batches, gets samples."""
+        """A class that overrides `transform` without `takes_batches` gets samples."""
         super().__init_subclass__(**named)
         if "transform" in cls.__dict__ and "takes_batches" not in cls.__dict__:
             cls.takes_batches = cls.__module__.startswith("ndd.torchvision.")
@@ -100,7 +100,7 @@ class Transform(nn.Module):
         """The parameters of one call, the same for all values of the structure. To be overridden.
 
         Args:
-            flat_inputs: the values that are transformed. `query_size` and `query_chw` tell their size.
+            flat_inputs: the values that are transformed. `query_size` and `query_chw` return their size.
         """
         return {}
 
@@ -110,7 +110,7 @@ class Transform(nn.Module):
         Args:
             inpt: one image, video, mask, set of boxes or of key points; a whole `ndd.Batch` where `takes_batches` is
                 True.
-            params: what `make_params` gave for this call.
+            params: the result of `make_params` for this call.
         """
         raise NotImplementedError
 
@@ -125,7 +125,7 @@ class Transform(nn.Module):
         return tree_unflatten(self._over(flat), spec)
 
     def _over(self, flat: list[Any]) -> list[Any]:
-        """The values of a structure, those transformed that are to be."""
+        """The values of a structure, transformed where they should be."""
         flat, separate = _with_masks(flat)
         needed = self._needs_transform_list(flat)
         chosen = iter(self._transformed([x for x, needs in zip(flat, needed, strict=True) if needs]))
@@ -145,7 +145,7 @@ class Transform(nn.Module):
         return self._each(chosen, self.make_params(chosen))
 
     def _apart(self, chosen: list[Any], n: int) -> list[Any]:
-        """Batches of `n` samples, each with parameters of its own."""
+        """Batches of `n` samples, each with its own parameters."""
         return self._each(chosen, self._params_of_batch(chosen, n))
 
     def _each(self, chosen: list[Any], params: dict[str, Any]) -> list[Any]:
@@ -163,7 +163,7 @@ class Transform(nn.Module):
         return self.transform(value, params) if kinds is None or kind_of(value) in kinds else value
 
     def _params_of_batch(self, chosen: list[Any], n: int) -> dict[str, Any]:
-        """Parameters with a value for each sample: as `make_params` draws them for one after the other."""
+        """Parameters with a value for each sample, in the order in which `make_params` draws them sample by sample."""
         if type(self).make_params is Transform.make_params or not n:
             return {}
         return stacked([self.make_params(sample) for sample in samples_at(chosen, n)])
@@ -205,7 +205,8 @@ class RandomApplyTransform(Transform):
 
 
 def _with_masks(flat: list[Any]) -> tuple[list[Any], Callable[[list[Any]], list[Any]]]:
-    """A structure in which masks HW stand beside a batch of images, with both as one `ndd.Targets`; and the way back."""
+    """A structure whose batch of images and masks HW are combined into one `ndd.Targets`; and the function that splits them
+    again."""
     images = [i for i, x in enumerate(flat) if is_image_batch(x)]
     masks = [i for i, x in enumerate(flat) if is_masks_batch(x)]
     if len(images) != 1 or len(masks) != 1:

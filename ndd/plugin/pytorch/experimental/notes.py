@@ -35,7 +35,7 @@ class DALIOutputSampleRef:
     """The transform's return value for a sample: a note of output `output_idx` of a call that has not run yet.
 
     Attributes:
-        sample_idx: the place of the sample in its batch: how many calls of the transform there were since the last batch.
+        sample_idx: the place of the sample in its batch: the number of calls of the transform since the last batch.
 
     Args:
         call: the call of the transform.
@@ -108,7 +108,7 @@ class Proxy:
 
     Args:
         names: of the pipeline's external sources.
-        outputs: how many outputs the pipeline has.
+        outputs: the number of outputs of the pipeline.
     """
 
     def __init__(self, names: list[str], outputs: int):

@@ -41,7 +41,7 @@ class DALIServer:
 
     A `with` statement is optional, since nothing needs to be started. Leaving the block ends the running loops.
 
-    Raises TypeError for what is no Pipeline, RuntimeError for a pipeline without an `external_source`.
+    Raises TypeError for anything but a Pipeline, RuntimeError for a pipeline without an `external_source`.
     """
 
     def __init__(self, pipeline: Any, deterministic: bool = False):
@@ -155,7 +155,7 @@ class DataLoader(torch_data.DataLoader):
 
     Args:
         dali_server: the `DALIServer`.
-        args, kwargs: those of torch; `batch_size` may be at most the pipeline's.
+        args, kwargs: arguments of torch's loader; `batch_size` may be at most the pipeline's.
 
     Raises TypeError for a first argument that is no DALIServer.
 
@@ -198,7 +198,7 @@ class _WorkerLost(RuntimeError):
 
 
 class _Loop:
-    """The iterator that a loop holds; when nobody holds it any longer, its pass ends."""
+    """The iterator that a loop holds; its pass ends when it is no longer referenced."""
 
     def __init__(self, running: _Pass, server: DALIServer):
         self._pass = running

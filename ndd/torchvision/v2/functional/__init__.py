@@ -1,22 +1,22 @@
-"""`torchvision.transforms.v2.functional`, by ndd's operators, for whole batches.
+"""`torchvision.transforms.v2.functional`, implemented by ndd's operators, also for whole batches.
 
-Every function takes what torchvision's takes (`torch.Tensor [..., C, H, W]`, `tv_tensors`, PIL images) and what ndd gives
-(`Batch`, `Tensor`, `Targets`), on any device, and gives the same kind back. A `Batch` is N images, whose sizes may differ, HWC
-or CHW (with an F before for video); its layout stays.
+Every function takes the values that torchvision's takes (`torch.Tensor [..., C, H, W]`, `tv_tensors`, PIL images) and ndd's
+(`Batch`, `Tensor`, `Targets`), on any device, and returns the same kind. A `Batch` is N images, whose sizes may differ, HWC or
+CHW (for video, FHWC or FCHW); its layout does not change.
 
-**Parameters for each sample.** For an `ndd.Batch` (or `ndd.Targets` of batches) of N samples every number and every list of
-numbers may differ from sample to sample: given as an `ndd.Batch` of N values, or as a NumPy array or torch tensor whose first
-axis is N. Lists and tuples are one value for all samples, as in torchvision. What is a vector by its nature (`mean` and `std`,
-`translate`, `coefficients`) differs only as an array of two axes, `[N, ...]`: one of one axis is for all samples.
+**Parameters for each sample.** For an `ndd.Batch` (or `ndd.Targets` of batches) of N samples, every number and every list of
+numbers may differ from sample to sample. Pass an `ndd.Batch` of N values, or a NumPy array or torch tensor whose first axis is
+N. Lists and tuples are one value for all samples, as in torchvision. A parameter that is always a vector (`mean` and `std`,
+`translate`, `coefficients`) needs an array of two axes, `[N, ...]`; with one axis it is for all samples.
 
-Raises the types of errors that torchvision raises for the same call: TypeError for an input or an argument of another type (also
-where torchvision's kernels, such as `resize_image`, end in an AttributeError), ValueError for an argument out of range, of another
-length, or for numbers that are not one for each sample, KeyError for an unknown format of boxes. RuntimeError for a
-picture that is too small (`pad` by reflection, `gaussian_blur`), points that a perspective has no place for, and a change of type
-that would lose integers.
+Errors have the types that torchvision raises for the same call. TypeError: an input or an argument of a wrong type (also where
+torchvision's kernels, such as `resize_image`, raise AttributeError). ValueError: an argument out of range or of a wrong length,
+or a number of values other than one for each sample. KeyError: an unknown format of boxes. RuntimeError: a picture that is too
+small (`pad` by reflection, `gaussian_blur`), points that a perspective cannot map, or a conversion of types that would lose
+integers.
 
-The names that end in `_image`, `_mask`, `_video`, `_bounding_boxes` and `_keypoints` take plain tensors and treat them as
-that.
+The names that end in `_image`, `_mask`, `_video`, `_bounding_boxes` and `_keypoints` take plain tensors and treat them as that
+kind.
 
 >>> import ndd, torch
 >>> from ndd.torchvision.v2 import functional as F

@@ -1,4 +1,4 @@
-"""Arithmetic on pictures of any layout and type, as torchvision rounds it."""
+"""Arithmetic on pictures of any layout and type, with torchvision's rounding."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ def is_float(value: Any) -> bool:
 
 
 def in_type_of(result: Any, value: Any) -> Any:
-    """A result in the element type of the picture that it comes from."""
+    """A result in the element type of its source picture."""
     return result if result.dtype == value.dtype else ndd.cast(result, dtype=value.dtype)
 
 
 def typed(number: float, value: Any) -> Any:
-    """A whole number as an operand of the type of a picture: the result has that type too, without another pass."""
-    most = np.iinfo(value.dtype.numpy).max  # of int64, which is no float
+    """A whole number as an operand of the type of a picture, so that the result has that type without another pass."""
+    most = np.iinfo(value.dtype.numpy).max  # of int64, which floats cannot represent
     return ndd.tensor(np.array(min(int(number), most), value.dtype.numpy)).to_device(value.device)
 
 
 def on_device_of(operand: Any, value: Any) -> Any:
-    """An operand of arithmetic on the device of a picture, which cannot be mixed with values of another one."""
+    """An operand of arithmetic, moved to the device of a picture: devices cannot be mixed."""
     return operand.to_device(value.device) if isinstance(operand, ndd.Batch | ndd.Tensor) else operand
 
 
 def value_bits(dtype: Any) -> int:
-    """How many bits of a type of whole numbers hold a value; TypeError for other types."""
+    """The number of value bits of an integer type; TypeError for other types."""
     if dtype.name not in _VALUE_BITS:
         raise TypeError(f"Number of value bits is only defined for integer dtypes, but got {dtype}.")
     return _VALUE_BITS[dtype.name]
@@ -66,7 +66,7 @@ def check_channels(value: Any) -> int:
 
 
 def channel(value: Any, i: int) -> Any:
-    """One channel, its axis kept."""
+    """One channel, with its axis."""
     return ndd.slice(value, start=[i], shape=[1], axis_names="C")
 
 
@@ -76,12 +76,13 @@ def with_channels(value: Any) -> Any:
 
 
 def joined(channels: list[Any]) -> Any:
-    """Channels side by side, where the layout has them."""
+    """Concatenates channels, along their axis in the layout."""
     return ndd.cat(*channels, axis_name="C")
 
 
 def factor_of(factor: Any, count: int | None, check: Callable[[np.ndarray], Any], text: str) -> Any:
-    """A number, or one for each sample, as an operand; ValueError with `text` where `check` says no, TypeError for no number."""
+    """A number, or one for each sample, as an operand; ValueError with `text` if `check` is False, TypeError if it is not a
+    number."""
     if factor is None or isinstance(factor, str | bytes):
         raise TypeError(f"expected a number, got {factor!r}")
     rows = rows_of(factor, count)
@@ -92,7 +93,7 @@ def factor_of(factor: Any, count: int | None, check: Callable[[np.ndarray], Any]
 
 
 def grey(value: Any) -> Any:
-    """Luminance as float32, one channel: torch's sum, whose products are not rounded before they are added."""
+    """Luminance as float32, one channel: torch's sum, which does not round products before adding them."""
     wide = ndd.cast(value, dtype=ndd.float64)
     red, green, blue = (channel(wide, i) for i in range(3))
     result = ndd.cast(red * float(np.float32(0.2989)), dtype=ndd.float32)

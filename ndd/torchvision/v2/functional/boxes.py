@@ -1,6 +1,6 @@
-"""Boxes of torchvision's formats: conversion, clamping, and what geometry does to them.
+"""Boxes of torchvision's formats: conversion, clamping, and geometry.
 
-`format` is a word: XYXY, XYWH, CXCYWH; or XYWHR, CXCYWHR, XYXYXYXY for rotated boxes, see `rotated`.
+`format` is a string: XYXY, XYWH, CXCYWH; or XYWHR, CXCYWHR, XYXYXYXY for rotated boxes, see `rotated`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FORMATS = ("XYXY", "XYWH", "CXCYWH")
 
 
 def format_name(format: Any) -> str:
-    """The word for a member of torchvision's enum, or for the word in any case; KeyError for others."""
+    """The format of a member of torchvision's enum, or of a string in upper or lower case; KeyError for others."""
     name = str(getattr(format, "value", format)).upper()
     if name not in (*FORMATS, *rotated.FORMATS):
         raise KeyError(name)
@@ -30,7 +30,8 @@ def is_rotated(format: Any) -> bool:
 
 
 def converted(boxes: torch.Tensor, old: Any, new: Any) -> torch.Tensor:
-    """Boxes in another format. Whole numbers are halved downwards, as in torchvision, but from a centre they are cut off."""
+    """Boxes in another format. Halves of whole numbers are rounded down, as in torchvision; from a centre they are
+    truncated."""
     old, new = format_name(old), format_name(new)
     if old == new:
         return boxes
@@ -59,7 +60,7 @@ def converted(boxes: torch.Tensor, old: Any, new: Any) -> torch.Tensor:
 
 
 def clamped(boxes: torch.Tensor, format: Any, size: Size, mode: str | None) -> torch.Tensor:
-    """Boxes cut off at the border of images of `size` (H, W); `mode` None leaves them."""
+    """Boxes cut off at the border of images of `size` (H, W); unchanged if `mode` is None."""
     name = format_name(format)
     if is_rotated(name):
         return rotated.clamped(boxes, name, size, mode)
@@ -112,12 +113,12 @@ def enclosing(
     cut_before: bool = False,
     cut_behind: bool = False,
 ) -> torch.Tensor:
-    """The least upright boxes that hold the corners after `move`, which takes points `[N, 2]`, cut off at the border; rotated
-    boxes as rectangles of the moved corners.
+    """The smallest upright boxes around the corners after `move`, which takes points `[N, 2]`, cut off at the border; for
+    rotated boxes, rectangles from the moved corners.
 
-    `corner` (x, y) is where the picture begins after `move`. Boxes of whole numbers are moved as fractions; `cut_before` and
-    `cut_behind` say whether their corners are whole numbers before that and after it: torchvision does not do the same
-    everywhere.
+    `corner` (x, y) is the corner of the picture after `move`. Boxes of whole numbers are moved as fractions; `cut_before` and
+    `cut_behind` tell whether their corners are rounded to whole numbers before and after that, which differs between
+    torchvision's functions.
     """
     name = format_name(format)
     between = "XYXYXYXY" if is_rotated(name) else "XYXY"

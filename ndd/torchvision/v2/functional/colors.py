@@ -27,7 +27,7 @@ from ndd.torchvision.values import count_of, kind_of, layout_of, rows_of, varies
 
 
 def on_images(name: str, inpt: Any, images: Any) -> Any:
-    """Colours: images change, `ndd.Targets` keep all but their images."""
+    """Applies a change of colours to images; of `ndd.Targets` only the images change."""
     return through(
         name, inpt, images, targets=lambda t: dataclasses.replace(t, images=images(t.images))
     )  # fmt: skip
@@ -71,7 +71,7 @@ def adjust_contrast(inpt: Any, contrast_factor: float) -> Any:
     """Moves pixels away from the mean luminance of the image: 0 is grey, 1 the image itself.
 
     Args:
-        inpt: what `adjust_brightness` takes.
+        inpt: as for `adjust_brightness`.
         contrast_factor: 0 or more. ValueError for less.
 
     >>> import torch
@@ -84,10 +84,10 @@ def adjust_contrast(inpt: Any, contrast_factor: float) -> Any:
 
 @functional
 def adjust_saturation(inpt: Any, saturation_factor: float) -> Any:
-    """Moves colours away from their grey: 0 is a grey image, 1 the image itself. One channel stays as it is.
+    """Moves colours away from grey: 0 is a grey image, 1 the image itself. A single channel does not change.
 
     Args:
-        inpt: what `adjust_brightness` takes.
+        inpt: as for `adjust_brightness`.
         saturation_factor: 0 or more. ValueError for less.
 
     >>> import torch
@@ -100,10 +100,10 @@ def adjust_saturation(inpt: Any, saturation_factor: float) -> Any:
 
 @functional
 def adjust_hue(inpt: Any, hue_factor: float) -> Any:
-    """Turns the hue, in the space HSV, by a share of the full circle, -0.5 to 0.5. One channel stays as it is.
+    """Turns the hue, in the space HSV, by a share of the full circle, -0.5 to 0.5. A single channel does not change.
 
     Args:
-        inpt: what `adjust_brightness` takes.
+        inpt: as for `adjust_brightness`.
         hue_factor: -0.5 to 0.5 of the circle. ValueError for others.
 
     >>> import torch
@@ -119,7 +119,8 @@ _STEPS = {"brightness": BRIGHTNESS, "contrast": CONTRAST, "saturation": SATURATI
 
 
 def _jittered(value: Any, count: int | None, name: str, factor: Any) -> Any:
-    """One step of `ndd.color_jitter`, by a factor that is known; types that it does not take as fractions of white."""
+    """One step of `ndd.color_jitter`, by a known factor; types that the operator does not take are converted to fractions of
+    white."""
     rows = rows_of(factor, count).reshape(-1, 1)
     both = np.concatenate((rows, 1.0 - rows), axis=1).astype(np.float32)
     how = {"step": _STEPS[name], "factors": ndd.batch(both) if varies(factor, count) else both[0].tolist()}
@@ -133,10 +134,10 @@ def _jittered(value: Any, count: int | None, name: str, factor: Any) -> Any:
 
 @functional
 def adjust_gamma(inpt: Any, gamma: float, gain: float = 1) -> Any:
-    """`gain * image ** gamma`, for values from 0 to 1; whole numbers are scaled to these and back.
+    """`gain * image ** gamma`, for values from 0 to 1; whole numbers are scaled to that range and back.
 
     Args:
-        inpt: what `adjust_brightness` takes.
+        inpt: as for `adjust_brightness`.
         gamma: the power, 0 or more; above 1 makes shadows darker.
         gain: the factor.
 
@@ -164,7 +165,7 @@ def rgb_to_grayscale(inpt: Any, num_output_channels: int = 1) -> Any:
     """Luminance, `0.2989 R + 0.587 G + 0.114 B`, in one channel or in three equal ones.
 
     Args:
-        inpt: what `adjust_brightness` takes.
+        inpt: as for `adjust_brightness`.
         num_output_channels: 1 or 3.
 
     >>> import torch
@@ -201,10 +202,10 @@ def _grey_of(value: Any, channels: int) -> Any:
 
 @functional
 def grayscale_to_rgb(inpt: Any) -> Any:
-    """One channel three times; images of three channels or more stay as they are.
+    """Repeats a single channel three times; images of three or more channels do not change.
 
     Args:
-        inpt: what `adjust_brightness` takes.
+        inpt: as for `adjust_brightness`.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -222,8 +223,8 @@ def permute_channels(inpt: Any, permutation: list[int]) -> Any:
     """Channels in another order: channel `permutation[i]` of the image becomes channel i.
 
     Args:
-        inpt: what `adjust_brightness` takes.
-        permutation: a number for each channel. ValueError if there are more or fewer.
+        inpt: as for `adjust_brightness`.
+        permutation: a number for each channel; ValueError for another length.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -236,7 +237,7 @@ def permute_channels(inpt: Any, permutation: list[int]) -> Any:
             raise ValueError(f"Length of permutation does not match number of channels: {len(permutation)} != {count}")
         if layout_of(value) != "HWC":
             return joined([channel(value, int(i)) for i in permutation])
-        planes = ndd.transpose(value, perm=[2, 0, 1], output_layout="CHW")  # which are copied whole
+        planes = ndd.transpose(value, perm=[2, 0, 1], output_layout="CHW")  # whole planes are copied
         moved = joined([channel(planes, int(i)) for i in permutation])
         return ndd.transpose(moved, perm=[1, 2, 0], output_layout=value.layout)
 

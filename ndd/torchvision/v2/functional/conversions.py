@@ -1,4 +1,4 @@
-"""Element types, scaling, normalisation; pictures of other libraries."""
+"""Element types, scaling and normalisation; conversion to and from other libraries."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from ndd.torchvision.v2.functional.kinds import functional, through
 from ndd.torchvision.values import count_of, is_pil, kind_of, layout_of, per_sample, plain, tv_tensors, wrapped
 
 _FLOATS = ("f16", "bfloat16", "f32", "f64")
+_UNSIGNED = {8: ndd.uint8, 16: ndd.uint16, 32: ndd.uint32}  # by their bits
 _BY_NAME = {
     "u8": torch.uint8, "i8": torch.int8, "u16": torch.uint16, "i16": torch.int16, "u32": torch.uint32, "i32": torch.int32,
     "u64": torch.uint64, "i64": torch.int64, "f16": torch.float16, "bfloat16": torch.bfloat16, "f32": torch.float32,
@@ -31,7 +32,7 @@ _BY_NAME = {
 
 
 def scaled_to(value: Any, dtype: Any) -> Any:
-    """Pictures in another type, from the range of one to that of the other, by torchvision's rules."""
+    """Pictures in another type, scaled from the range of one type to that of the other by torchvision's rules."""
     source, floats = value.dtype, dtype.name in _FLOATS
     if source == dtype:
         return value
@@ -42,7 +43,7 @@ def scaled_to(value: Any, dtype: Any) -> Any:
             raise RuntimeError(
                 f"The conversion from {_BY_NAME[source.name]} to {_BY_NAME[dtype.name]} cannot be performed safely."
             )
-        # Just below a whole step more than white, so that every number of the type is as wide.
+        # Just below white plus one, so that every number of the type stands for an equal range.
         return ndd.cast(ndd.math.floor(wide(value) * _constant(largest(dtype) + 1.0 - 1e-3, value)), dtype=dtype)
     if floats:
         result = ndd.cast(value, dtype=ndd.float64 if dtype.name == "f64" else ndd.float32)
@@ -56,31 +57,42 @@ def scaled_to(value: Any, dtype: Any) -> Any:
 
 
 def _constant(number: float, value: Any) -> Any:
-    """A number beside a picture; beside float64 it keeps all of its digits."""
+    """A number as an operand beside a picture, with all of its digits beside float64."""
     return ndd.tensor(number, dtype=ndd.float64, device=value.device) if value.dtype.name == "f64" else number
 
 
 def wide(value: Any) -> Any:
-    """Numbers that arithmetic takes: float16 and bfloat16 as float32."""
+    """Values in a type for arithmetic: float16 and bfloat16 become float32."""
     return ndd.cast(value, dtype=ndd.float32) if value.dtype.name in ("f16", "bfloat16") else value
 
 
 def _converted(value: Any, dtype: Any) -> Any:
-    """Numbers in another type, fractions dropped; those beyond its range become its ends."""
-    if is_float(value) and dtype.name not in (*_FLOATS, "bool"):
-        value = wide(value)
-        value = ndd.math.max(ndd.math.floor(value), 0.0) + ndd.math.min(ndd.math.ceil(value), 0.0)
+    """Numbers in another type as torch converts them: whole numbers keep their lowest bits, fractions are truncated and clipped to
+    the range."""
+    if dtype.name == "bool":
+        return value != 0
+    if is_float(value):
+        if dtype.name not in _FLOATS:
+            value = wide(value)
+            value = ndd.math.max(ndd.math.floor(value), 0.0) + ndd.math.min(ndd.math.ceil(value), 0.0)
+        return ndd.cast(value, dtype=dtype)
+    if value.dtype.name != "bool" and dtype.name not in _FLOATS:
+        held, room = np.iinfo(value.dtype.numpy), np.iinfo(dtype.numpy)
+        if room.bits < 64 and not room.min <= held.min <= held.max <= room.max:
+            value = ndd.cast(value, dtype=ndd.int64)
+            lowest = ndd.cast(value & typed((1 << room.bits) - 1, value), dtype=_UNSIGNED[room.bits])
+            return ndd.reinterpret(lowest, dtype=dtype)
     return ndd.cast(value, dtype=dtype)
 
 
 @functional
 def to_dtype(inpt: Any, dtype: torch.dtype = torch.float32, scale: bool = False) -> Any:
-    """Another element type.
+    """Converts to another element type.
 
     Args:
         inpt: anything; masks, boxes and points are never scaled.
         dtype: a type of torch or ndd.
-        scale: from the range of one type to that of the other: 0 to 255 and 0 to 1, for example.
+        scale: scale from the range of one type to that of the other, such as from 0 to 255 to 0 to 1.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -131,7 +143,7 @@ def normalize(inpt: Any, mean: list[float], std: list[float], inplace: bool = Fa
 
     Args:
         inpt: images or video of floating-point numbers.
-        mean, std: one number, or one for each channel; for each sample of a batch of N its own as an array `[N, C]`.
+        mean, std: one number, or one for each channel; for one per sample of a batch of N, an array `[N, C]`.
         inplace: write into the tensor that came.
 
     >>> import torch
@@ -191,7 +203,7 @@ def pil_to_tensor(pic: Any) -> torch.Tensor:
 
 
 def to_image(inpt: Any) -> Any:
-    """A picture as torchvision's `tv_tensors.Image` [C, H, W], or as a plain tensor where torchvision is not imported.
+    """A picture as torchvision's `tv_tensors.Image` [C, H, W], or as a plain tensor if torchvision is not imported.
 
     Args:
         inpt: a tensor, a NumPy array HWC or HW, a PIL image, or a value of ndd, which comes out as CHW.
@@ -294,5 +306,6 @@ def to_pil_image(pic: Any, mode: str | None = None) -> Any:
 def _new_image(pixels: np.ndarray, mode: str | None) -> Any:
     __import__("PIL.Image")
     module = sys.modules["PIL.Image"]
+    pixels = pixels.view(np.uint16) if pixels.dtype == np.int16 else pixels  # of which Pillow would make 32 bits
     result = module.fromarray(np.ascontiguousarray(pixels))
     return result if mode in (None, result.mode) else module.frombytes(mode, result.size, result.tobytes())

@@ -17,7 +17,7 @@ from ndd.torchvision.values import Fills, count_of, per_sample, rows_of, sizes_o
 
 
 def pairs(first: Any, second: Any, count: int | None) -> Any:
-    """Two parameters side by side: two whole numbers, or an `ndd.Batch` of them where either is per sample."""
+    """Two parameters as one: two whole numbers, or an `ndd.Batch` of pairs if either is per sample."""
     if not (varies(first, count) or varies(second, count)):
         return [int(per_sample(first, count)), int(per_sample(second, count))]
     columns = np.broadcast_arrays(rows_of(first, count).reshape(-1), rows_of(second, count).reshape(-1))
@@ -26,12 +26,12 @@ def pairs(first: Any, second: Any, count: int | None) -> Any:
 
 @functional
 def crop(inpt: Any, top: int, left: int, height: int, width: int) -> Any:
-    """Takes the window `height` x `width` whose corner is at row `top` and column `left`; what lies outside is 0.
+    """Takes the window `height` x `width` whose corner is at row `top` and column `left`; pixels outside of the image are 0.
 
     Args:
         inpt: images, masks, boxes, points or `ndd.Targets`.
-        top, left: row and column of the corner in pixels; below 0 lies outside. (Of a window that lies wholly before the first
-            row or column torchvision makes an image of another size; here it is 0 all over.)
+        top, left: row and column of the corner in pixels; below 0 is outside of the image. (For a window completely before the
+            first row or column, torchvision returns an image of another size; here all its pixels are 0.)
         height, width: of the window, in pixels.
 
     >>> import torch
@@ -99,16 +99,17 @@ def two_sides(size: Any, name: str) -> tuple[Any, Any]:
 
 
 def centre_of(extent: int, window: int) -> int:
-    """Where the window in the middle of an extent begins, by torchvision's rule."""
+    """The start of the window in the middle of an extent, by torchvision's rule."""
     free = extent - window
     return round(free / 2.0) if free >= 0 else -((-free) // 2)
 
 
 @functional
 def center_crop(inpt: Any, output_size: list[int]) -> Any:
-    """Takes the window of `output_size` (H, W), or one number for both, in the middle; what lies outside is 0.
+    """Takes the window of `output_size` (H, W), or one number for both, in the middle; pixels outside of the image are 0.
 
-    Where the free space is odd, the corner is rounded to even: a window of 2 of 5 pixels begins at 2, of 7 at 2.
+    If the free space is odd, the corner is rounded to even: a window of 2 pixels begins at 2 in an extent of 5, and at 2 in one
+    of 7.
 
     Args:
         inpt: images, masks, boxes, points or `ndd.Targets`.
@@ -129,7 +130,7 @@ def center_crop(inpt: Any, output_size: list[int]) -> Any:
         return _shift(-corners[:, 1], -corners[:, 0]), np.array([[height, width]])
 
     def boxes(b: torch.Tensor, kind: str, size: tuple[int, int], mode: str | None) -> Any:
-        # As in torchvision, which does not regard the border here: a window larger than the image is half outside.
+        # As in torchvision, which ignores the border here: a window larger than the image is half outside.
         return _cropped_boxes(b, kind, mode, *_corner(size), height, width)
 
     def _corner(size: tuple[int, int]) -> tuple[int, int]:
@@ -178,7 +179,7 @@ def _fits(value: Any, height: int, width: int, size: Any) -> None:
 
 @functional
 def ten_crop(inpt: Any, size: list[int], vertical_flip: bool = False) -> tuple[Any, ...]:
-    """The windows of `five_crop`, and those of the picture mirrored, left and right or (`vertical_flip`) top and bottom.
+    """The windows of `five_crop`, and those of the mirrored picture: left and right, or with `vertical_flip` top and bottom.
 
     Args:
         inpt: what `adjust_brightness` takes.
@@ -205,8 +206,8 @@ def pad(inpt: Any, padding: list[int], fill: Any = None, padding_mode: str = "co
     Args:
         inpt: images, masks, boxes, points or `ndd.Targets`.
         padding: its width in pixels: one number; [left and right, top and bottom]; or [left, top, right, bottom].
-            Negative ones cut off.
-        fill: of a constant border: one number, or one for each channel; default 0.
+            Negative ones crop.
+        fill: value of a constant border: one number, or one for each channel; default 0.
         padding_mode: "constant", "edge" (the last pixel repeated), "reflect" (mirrored at the last pixel) or
             "symmetric" (mirrored with the last pixel repeated).
 
@@ -275,7 +276,7 @@ def pad(inpt: Any, padding: list[int], fill: Any = None, padding_mode: str = "co
 
 
 def _check_fills(fills: list[float], value: Any) -> None:
-    """RuntimeError for no fill, and for one that the element type cannot hold."""
+    """RuntimeError for an empty list, and for a value outside of the range of the element type."""
     if not fills:
         raise RuntimeError("fill: expected one number, or one for each channel, got an empty list")
     kind = value.dtype.numpy
@@ -286,7 +287,7 @@ def _check_fills(fills: list[float], value: Any) -> None:
 
 
 def filled_window(value: Any, corners: np.ndarray, size: Any, fill: Any) -> Any:
-    """The windows of `size` (H, W) at `corners` `[N or 1, 2]` (y, x) of images, with `fill` outside, as `pad` has it."""
+    """The windows of `size` (H, W) at `corners` `[N or 1, 2]` (y, x) of images, with `fill` outside, as for `pad`."""
     fills: list[float] = [0] if fill is None else list(fill) if isinstance(fill, list | tuple) else [fill]
     _check_fills(fills, value)
     how = {"axis_names": "HW", "fill_values": fills, "out_of_bounds_policy": "pad"}
@@ -294,7 +295,7 @@ def filled_window(value: Any, corners: np.ndarray, size: Any, fill: Any) -> Any:
 
 
 def check_padding_mode(mode: Any) -> None:
-    """One of torchvision's four; ValueError for others."""
+    """Checks for one of torchvision's four modes; ValueError for others."""
     if mode not in _MODES:
         raise ValueError(
             f"`padding_mode` should be either `'constant'`, `'edge'`, `'reflect'` or `'symmetric'`, but got `'{mode}'`."

@@ -15,7 +15,7 @@ from ndd.torchvision.v2.functional.kinds import functional, through
 def horizontal_flip(inpt: Any) -> Any:
     """Mirrors left and right.
 
-    Takes images `[..., C, H, W]`, `tv_tensors`, PIL images, ndd's batches and `ndd.Targets`, and gives the same kind.
+    Takes images `[..., C, H, W]`, `tv_tensors`, PIL images, ndd's batches and `ndd.Targets`, and returns the same kind.
 
     Args:
         inpt: images, masks, boxes, points or `ndd.Targets`.
@@ -37,7 +37,7 @@ def horizontal_flip(inpt: Any) -> Any:
 
 @functional
 def vertical_flip(inpt: Any) -> Any:
-    """Mirrors top and bottom; takes and gives what `horizontal_flip` does.
+    """Mirrors top and bottom; takes and returns the same kinds as `horizontal_flip`.
 
     Args:
         inpt: images, masks, boxes, points or `ndd.Targets`.
@@ -61,7 +61,7 @@ hflip, vflip = horizontal_flip, vertical_flip
 
 
 def _mirrored_points(points: torch.Tensor, size: tuple[int, int], axis: int) -> torch.Tensor:
-    """Points are middles of pixels: the last one is at the extent less 1."""
+    """Points are centres of pixels: the last pixel is at the extent minus 1."""
     moved = points.clone()
     moved[..., axis] = size[1 - axis] - 1 - points[..., axis]
     return moved

@@ -1,4 +1,4 @@
-"""Geometry for the boxes, masks and points of `ndd.Targets`."""
+"""Geometry of the boxes, masks and points of `ndd.Targets`."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ def followed(
     maps: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
     masks: Callable[[Any], Any] | None = None,
 ) -> ndd.Targets:
-    """`ndd.Targets` after one geometry; boxes are cut off at the border, and none is dropped, as in torchvision.
+    """`ndd.Targets` after a geometric change. As in torchvision, boxes are cut off at the border, and none is dropped.
 
     Args:
-        images, masks: move pixels; without `masks` they move as images do.
-        maps: gives for the sizes of the images (int64 `[N, 2]`, H and W) the maps `[N or 1, 2, 3]` from a pixel of the
+        images, masks: functions that move pixels; without `masks`, `images` moves the masks too.
+        maps: takes the sizes of the images (int64 `[N, 2]`, H and W); returns the maps `[N or 1, 2, 3]` from a pixel of the
             source to one of the result, x before y, and the sizes of the results `[N or 1, 2]`.
     """
-    # Maps of fractions serve all formats.
+    # Maps of fractions work for all formats.
     form = {"format": targets.format, "normalized": targets.normalized}
     whole = targets.convert(format="xyxy", normalized=True)
     boxes, points = whole.boxes, whole.points
@@ -44,7 +44,7 @@ def followed(
 
 
 def _moved_points(points: Any, matrix: Any) -> Any:
-    """Points (P, 2), or K of each box (N, K, 2)."""
+    """Points (P, 2), or K for each box (N, K, 2)."""
     if points.ndim == 2:
         return ndd.coord_transform(points, MT=matrix)
     moved = ndd.coord_transform(ndd.reshape(points, shape=[-1, 2]), MT=matrix)
@@ -54,7 +54,7 @@ def _moved_points(points: Any, matrix: Any) -> Any:
 
 
 def _of_fractions(maps: np.ndarray, result: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    """Maps of fractions of the extents, float32 `[N, 2, 3]`."""
+    """Maps in fractions of the extents, float32 `[N, 2, 3]`."""
     count = len(sizes)
     maps = np.broadcast_to(maps, (count, 2, 3)).astype(np.float64).copy()
     into = np.maximum(np.broadcast_to(result, (count, 2)), 1)[:, ::-1]
@@ -63,7 +63,7 @@ def _of_fractions(maps: np.ndarray, result: np.ndarray, sizes: np.ndarray) -> np
 
 
 def _moved_masks(masks: Any, move: Callable[[Any], Any]) -> Any:
-    """Masks HW, HWC or NHW: what stands first counts as channels."""
+    """Masks HW, HWC or NHW: N counts as channels."""
     layout = masks.layout
     if layout == "HW" or not layout or layout.endswith("C"):
         return move(masks)

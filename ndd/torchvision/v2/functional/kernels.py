@@ -1,7 +1,7 @@
-"""torchvision's kernels: its functions for values whose kind the name says, made from the functions for all kinds.
+"""torchvision's kernels, which are functions for one kind of value, made from the functions for all kinds.
 
-`resize_mask` is `resize` of a plain tensor that is treated as a mask, `resize_bounding_boxes` that of boxes, with their format
-and the size of their picture as arguments; it also gives the new size. Signatures are torchvision's.
+`resize_mask` is `resize` for a plain tensor that is treated as a mask. `resize_bounding_boxes` takes boxes with their format
+and the size of their picture as arguments, and returns the new size too. Signatures are torchvision's.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ from ndd.torchvision.v2.functional.warps import (
 from ndd.torchvision.values import Treated, kind_of
 
 _OF_PIXELS = ("interpolation", "fill", "antialias")
-_OF_WINDOWS = ("crop", "resized_crop")  # they do not ask for the size of the picture
+_OF_WINDOWS = ("crop", "resized_crop")  # these do not take the size of the picture
 _ORDERS = {
     "resize_bounding_boxes": ("bounding_boxes", "canvas_size", "size", "max_size", "format", "clamping_mode"),
     "resize_keypoints": ("keypoints", "size", "canvas_size", "max_size"),
@@ -88,7 +88,7 @@ def _with_signature(
     order = _ORDERS.get(name)
     if order is not None:
         parameters = sorted(parameters, key=lambda p: order.index(p.name))
-    # What has a default stands behind what has none.
+    # Parameters with defaults follow those without.
     signature = inspect.Signature(sorted(parameters, key=lambda p: p.default is not _Parameter.empty))
 
     @functools.wraps(function)
@@ -101,7 +101,7 @@ def _with_signature(
     kernel.__module__ = __name__
     kernel.__signature__ = signature  # type: ignore[attr-defined]
     gives = (
-        " It gives them and the new size, if that can change."
+        " It returns them, and the new size if it can change."
         if kind in _OF_PLACES and function is not get_size
         else ""
     )

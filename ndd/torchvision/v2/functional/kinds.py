@@ -1,4 +1,4 @@
-"""One function for every kind of value: what torchvision calls kernels, chosen by what comes."""
+"""One function for every kind of value, which calls the kernel (torchvision's word) for its kind."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _kernels: dict[str, dict[Any, Callable[..., Any]]] = {}  # by the name of the fu
 
 
 class NoKernelError(TypeError):
-    """A function has no kernel for a class of `tv_tensors` that is the user's own."""
+    """A function has no kernel for a user's class of `tv_tensors`."""
 
 
 def is_of_own_class(value: Any) -> bool:
-    """Whether a value is of a class of `tv_tensors` that is the user's own, and none of torchvision's."""
+    """Whether a value is of a user's class of `tv_tensors`, not one of torchvision's."""
     return isinstance(value, torch.Tensor) and kind_of(value) == ""
 
 
 def functional(function: _Function) -> _Function:
-    """A public function, in whose place a kernel serves what it is registered for."""
+    """A public function that first looks for a registered kernel."""
     kernels = _kernels.setdefault(function.__name__, {})
     signature = inspect.signature(function)
     first = next(iter(signature.parameters))
@@ -55,7 +55,8 @@ def _kernel_for(inpt: Any, kernels: dict[Any, Callable[..., Any]]) -> Callable[.
 
 
 def kernel_of(function: Callable[..., Any], served: Any) -> Callable[[_Function], _Function]:
-    """A decorator: a kernel takes what `function` takes, if the value is `served`: "pil", or of this class."""
+    """A decorator: registers a kernel, which has the parameters of `function`, for values that are `served`: "pil" or a
+    class."""
     kernels = _kernels.get(function.__name__)
     if kernels is None:
         raise ValueError(
@@ -81,17 +82,17 @@ def through(
     points: Callable[..., Any] | None = None,
     targets: Callable[[Any], Any] | None = None,
 ) -> Any:
-    """`inpt` through the function that serves its kind.
+    """`inpt` through the function for its kind.
 
     Args:
-        images: takes an `ndd.Batch` or `ndd.Tensor` of images and gives the same.
-        masks: the same for masks; default: `images`, where `boxes` are served too.
-        boxes: takes a tensor, its format (a word), the size of its images and a clamping mode; gives the tensor, or the
+        images: takes an `ndd.Batch` or `ndd.Tensor` of images and returns the same.
+        masks: the same for masks; default: `images`, if there is `boxes`.
+        boxes: takes a tensor, its format (a string), the size of its images and a clamping mode; returns the tensor, or the
             tensor and the new size.
-        points: takes a tensor and the size of its images; gives the same.
-        targets: takes and gives `ndd.Targets`.
+        points: takes a tensor and the size of its images; returns the same.
+        targets: takes and returns `ndd.Targets`.
 
-    Raises TypeError for a kind that is not served.
+    Raises TypeError for a kind without a function.
     """
     kind = kind_of(inpt)
     if kind in _PIXELS and images is not None:
@@ -122,7 +123,7 @@ def _moved(inpt: Any, images: Any) -> Any:
 
 
 def _with_size(inpt: Any, result: Any) -> Any:
-    """A tensor, or a tensor and the size of the canvas it is now on, as what came."""
+    """A tensor, or a tensor and the size of its new canvas, as the kind of the input."""
     if isinstance(inpt, Treated):
         return result
     if isinstance(result, tuple):
@@ -131,10 +132,10 @@ def _with_size(inpt: Any, result: Any) -> Any:
 
 
 def format_of(boxes: Any) -> str:
-    """The format of boxes, as a word."""
+    """The format of boxes, as a string."""
     return str(getattr(boxes.format, "value", boxes.format))
 
 
 def clamping_of(boxes: Any) -> str | None:
-    """How boxes are cut off at the border: torchvision has had this since 0.24."""
+    """The clamping mode of boxes, which torchvision has since 0.24."""
     return getattr(boxes, "clamping_mode", "soft")

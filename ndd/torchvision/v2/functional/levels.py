@@ -38,10 +38,10 @@ def _inverted(value: Any) -> Any:
 
 @functional
 def invert(inpt: Any) -> Any:
-    """White less the image.
+    """White minus the image.
 
     Args:
-        inpt: what `adjust_brightness` takes.
+        inpt: as for `adjust_brightness`.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -57,8 +57,8 @@ def posterize(inpt: Any, bits: int) -> Any:
     """Keeps the highest `bits`, 0 to 8, of each number.
 
     Args:
-        inpt: what `adjust_brightness` takes.
-        bits: how many bits of each number stay, 0 to 8.
+        inpt: as for `adjust_brightness`.
+        bits: the number of bits, 0 to 8.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -83,7 +83,7 @@ def posterize(inpt: Any, bits: int) -> Any:
             return in_type_of(steps * step, value)
         depth = value_bits(value.dtype)
         kept = np.minimum(whole, depth)
-        # The sign, too, is kept where all bits are.
+        # With all bits, the sign is kept as well.
         masks = np.where(whole >= depth, -1, ((1 << kept) - 1) << (depth - kept))
         mask = operand(masks, value.dtype, value)
         return in_type_of(value & (mask if isinstance(mask, ndd.Batch) else typed(mask, value)), value)
@@ -94,10 +94,10 @@ def posterize(inpt: Any, bits: int) -> Any:
 
 @functional
 def solarize(inpt: Any, threshold: float) -> Any:
-    """Inverts what is at least `threshold`.
+    """Inverts values at or above `threshold`.
 
     Args:
-        inpt: what `adjust_brightness` takes.
+        inpt: as for `adjust_brightness`.
         threshold: in the units of the pixels: 0 to 255 for uint8, 0 to 1 for floats.
 
     >>> import torch
@@ -128,7 +128,7 @@ def autocontrast(inpt: Any) -> Any:
     """Stretches each channel so that its darkest value becomes black and its brightest white.
 
     Args:
-        inpt: what `adjust_brightness` takes.
+        inpt: as for `adjust_brightness`.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -152,10 +152,11 @@ def autocontrast(inpt: Any) -> Any:
 
 @functional
 def equalize(inpt: Any) -> Any:
-    """Spreads the values of each channel over the whole range, as Pillow does; other types than uint8 go through it.
+    """Spreads the values of each channel over the whole range, as Pillow does; types other than uint8 are converted to it and
+    back.
 
     Args:
-        inpt: what `adjust_brightness` takes.
+        inpt: as for `adjust_brightness`.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F

@@ -17,7 +17,7 @@ Size = tuple[int, int]
 
 
 def _extents(inpt: Any, letters: str, name: str, served: tuple[str, ...]) -> list[int]:
-    """The extents of the axes named by `letters` (of "CHW"); an axis that is not there is 1."""
+    """The extents of the axes named by `letters` (of "CHW"); 1 for an axis that the layout does not have."""
     kind = kind_of(inpt)
     if kind == "targets":
         return _extents(inpt.images, letters, name, served)
@@ -43,7 +43,7 @@ def _extents(inpt: Any, letters: str, name: str, served: tuple[str, ...]) -> lis
 
 @functional
 def get_dimensions(inpt: Any) -> list[int]:
-    """Channels, height and width. Of an `ndd.Batch` those that all its pictures have.
+    """Channels, height and width; for an `ndd.Batch`, the same for all its pictures.
 
     Args:
         inpt: images, video, a PIL image, an `ndd.Batch` or `ndd.Targets`.
@@ -58,7 +58,7 @@ def get_dimensions(inpt: Any) -> list[int]:
 
 @functional
 def get_num_channels(inpt: Any) -> int:
-    """How many channels a picture has.
+    """The number of channels of a picture.
 
     Args:
         inpt: images, video, a PIL image, an `ndd.Batch` or `ndd.Targets`.
@@ -112,7 +112,7 @@ def get_image_size(inpt: Any) -> list[int]:
 
 @functional
 def get_num_frames(inpt: Any) -> int:
-    """How many frames a video has.
+    """The number of frames of a video.
 
     Args:
         inpt: video `[..., F, C, H, W]`.
@@ -132,8 +132,8 @@ def get_num_frames(inpt: Any) -> int:
 def convert_bounding_box_format(
     inpt: torch.Tensor, old_format: Any = None, new_format: Any = None, inplace: bool = False
 ) -> torch.Tensor:
-    """Boxes in another format, a word or a member of torchvision's enum: XYXY, XYWH or CXCYWH; XYWHR, CXCYWHR or XYXYXYXY if
-    they are rotated.
+    """Boxes in another format, a string or a member of torchvision's enum: XYXY, XYWH or CXCYWH; XYWHR, CXCYWHR or XYXYXYXY for
+    rotated boxes.
 
     Args:
         inpt: a tensor, whose format is `old_format`, or `tv_tensors.BoundingBoxes`, which know theirs.
@@ -164,7 +164,7 @@ def convert_bounding_box_format(
 
 
 def _member(like: Any, format: Any) -> Any:
-    """A format as the enum has it that `like` uses."""
+    """A format as a member of the enum that `like` uses."""
     return type(like.format)(box.format_name(format))
 
 
@@ -177,12 +177,12 @@ def clamp_bounding_boxes(
     """Cuts boxes off at the border of their picture.
 
     Args:
-        inpt: a tensor with the other arguments, or `tv_tensors.BoundingBoxes`, which know them.
+        inpt: a tensor with the other arguments, or `tv_tensors.BoundingBoxes` without.
         format: XYXY, XYWH or CXCYWH, or of rotated boxes XYWHR, CXCYWHR or XYXYXYXY.
         canvas_size: height and width of the picture.
-        clamping_mode: "soft" or "hard", which are the same for upright boxes; of a rotated box "hard" keeps the largest part
-            that is inside, "soft" the smallest one that holds all that is inside; None leaves them; "auto": what the
-            `tv_tensors` say.
+        clamping_mode: "soft" or "hard", which are the same for upright boxes. Of a rotated box, "hard" keeps the largest box
+            that is inside, "soft" the smallest one around the part that is inside. None: no clamping; "auto": the mode of the
+            `tv_tensors`.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -207,10 +207,10 @@ def clamp_bounding_boxes(
 
 
 def clamp_keypoints(inpt: torch.Tensor, canvas_size: Size | None = None) -> torch.Tensor:
-    """Moves points that lie outside onto the outermost pixels of their picture.
+    """Moves points that are outside of their picture onto its outermost pixels.
 
     Args:
-        inpt: a tensor `[..., 2]`, x before y, with `canvas_size`, or `tv_tensors.KeyPoints`, which know it.
+        inpt: a tensor `[..., 2]`, x before y, with `canvas_size`, or `tv_tensors.KeyPoints` without.
         canvas_size: (H, W) of the picture in pixels.
 
     >>> import torch
@@ -237,10 +237,10 @@ def sanitize_bounding_boxes(
     min_size: float = 1.0,
     min_area: float = 1.0,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The boxes that are inside of their picture and large enough, and which they are, as a mask.
+    """The boxes that are inside of their picture and large enough, and the mask that selects them.
 
     Args:
-        bounding_boxes: a tensor [N, 4] with `format` and `canvas_size`, or `tv_tensors.BoundingBoxes`, which know them.
+        bounding_boxes: a tensor [N, 4] with `format` and `canvas_size`, or `tv_tensors.BoundingBoxes` without.
         format, canvas_size: as in `clamp_bounding_boxes`.
         min_size: the least width and height.
         min_area: the least area.
@@ -278,10 +278,10 @@ def sanitize_bounding_boxes(
 
 
 def sanitize_keypoints(key_points: torch.Tensor, canvas_size: Size | None = None) -> tuple[torch.Tensor, torch.Tensor]:
-    """The points that are inside of their picture, and which they are, as a mask. Groups of points stay or go together.
+    """The points that are inside of their picture, and the mask that selects them. Groups of points stay or go together.
 
     Args:
-        key_points: a tensor [N, ..., 2] with `canvas_size`, or `tv_tensors.KeyPoints`, which know it.
+        key_points: a tensor [N, ..., 2] with `canvas_size`, or `tv_tensors.KeyPoints` without.
         canvas_size: height and width of the picture.
 
     >>> import torch
@@ -311,15 +311,15 @@ def sanitize_keypoints(key_points: torch.Tensor, canvas_size: Size | None = None
 
 
 def register_kernel(functional: Any, tv_tensor_cls: Any) -> Any:
-    """A decorator: the function for values of a class of `tv_tensors` that is your own.
+    """A decorator: registers the function for your own class of `tv_tensors`.
 
-    Transforms call it too. Values of such a class for which nothing is registered pass through transforms as they are.
+    Transforms call it too. Values of a class without a registered function pass through transforms unchanged.
 
     Args:
         functional: one of these functions, or its name.
-        tv_tensor_cls: a subclass of `torchvision.tv_tensors.TVTensor` that is none of torchvision's.
+        tv_tensor_cls: a subclass of `torchvision.tv_tensors.TVTensor` other than torchvision's.
 
-    The kernel gets the value, and the arguments of the function by name; what it returns comes out. Raises ValueError for other
+    The kernel gets the value, and the arguments of the function by name; its result is returned. Raises ValueError for other
     functions and classes, and for a second kernel.
 
     >>> from ndd.torchvision.installed import import_torchvision

@@ -28,12 +28,12 @@ _BLURRED = (ndd.uint8, ndd.float32)
 
 @functional
 def gaussian_blur(inpt: Any, kernel_size: list[int], sigma: list[float] | None = None) -> Any:
-    """Blurs by a Gaussian; the picture goes on mirrored at its edges.
+    """Blurs by a Gaussian; the picture is mirrored at its edges.
 
     Args:
         inpt: images.
         kernel_size: odd widths of the window, (x, y), or one number.
-        sigma: of the Gaussian, (x, y), or one number; default `0.15 * kernel_size + 0.35`.
+        sigma: standard deviation, (x, y), or one number; default `0.15 * kernel_size + 0.35`.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -75,10 +75,10 @@ def gaussian_blur(inpt: Any, kernel_size: list[int], sigma: list[float] | None =
 
 @functional
 def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
-    """Moves pixels away from their smoothed neighbourhood: 0 is smooth, 1 the image itself. Its border stays as it is.
+    """Moves pixels away from their smoothed neighbourhood: 0 is smooth, 1 the image itself. Its border does not change.
 
     Args:
-        inpt: what `adjust_brightness` takes.
+        inpt: as for `adjust_brightness`.
         sharpness_factor: 0 or more. ValueError for less.
 
     >>> import torch
@@ -112,7 +112,7 @@ def adjust_sharpness(inpt: Any, sharpness_factor: float) -> Any:
 
 
 def _smoothed(value: Any) -> Any:
-    """The mean of 3 x 3 pixels in which the middle one counts five times."""
+    """The mean of 3 x 3 pixels, with the middle one counted five times."""
     kernel = np.full((3, 3), 1 / 13, np.float32)
     kernel[1, 1] = 5 / 13
     return ndd.filter(value, kernel)
@@ -126,13 +126,13 @@ def _like(rows: np.ndarray, value: Any) -> Any:
 def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool = True) -> Any:
     """Adds noise of a normal distribution.
 
-    Tensors get the noise that torchvision gives them in the same state of torch's generator. Batches draw from a generator
-    that is seeded by torch's: `torch.manual_seed` repeats them.
+    Tensors get torchvision's noise for the same state of torch's generator. Batches draw from a generator that is seeded by
+    torch's, so `torch.manual_seed` makes them repeatable.
 
     Args:
         inpt: images, uint8 or floating-point numbers.
         mean, sigma: of the noise, as a share of white.
-        clip: keep results from 0 to 1 (bytes: from 0 to 255, else they wrap around).
+        clip: clip results to 0 to 1 (bytes: to 0 to 255; otherwise they wrap around).
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -157,7 +157,7 @@ def gaussian_noise(inpt: Any, mean: float = 0.0, sigma: float = 0.1, clip: bool 
                 ndd.full_like(ndd.cast(value, dtype=ndd.float32), 0.0), rng=ndd.random.RNG(seed=seed)
             )
         noise = noise * on_device_of(spread * white, value) + on_device_of(middle * white, value)
-        if not is_float(value):  # towards 0
+        if not is_float(value):  # rounds towards 0
             noise = ndd.math.max(ndd.math.floor(noise), 0.0) + ndd.math.min(ndd.math.ceil(noise), 0.0)
         result = wide(value) + noise
         if clip:
@@ -178,7 +178,7 @@ def _drawn_by_torch(inpt: Any) -> Any:
 
 @functional
 def erase(inpt: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = False) -> Any:
-    """Puts `v` in the place of the window `h` x `w` at row `i` and column `j`.
+    """Replaces the window `h` x `w` at row `i` and column `j` by `v`.
 
     Args:
         inpt: images.
@@ -198,7 +198,7 @@ def erase(inpt: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = Fal
         where = {"anchor": pairs(i, j, count), "shape": pairs(h, w, count), "axis_names": "HW"}
         patch = v
         if isinstance(patch, torch.Tensor) and value.dtype is ndd.uint8:
-            patch = patch.to(torch.uint8)  # what is below 0 becomes bright, as where torch writes it into bytes
+            patch = patch.to(torch.uint8)  # values below 0 become bright, as when torch writes them into bytes
         fill = _fill_of(patch, count)
         if fill is not None:
             return ndd.erase(value, fill_value=fill, **where)
@@ -227,7 +227,7 @@ def erase(inpt: Any, i: int, j: int, h: int, w: int, v: Any, inplace: bool = Fal
 
 
 def _fill_of(v: Any, count: int | None) -> Any:
-    """Numbers that are the same for the whole window, as `ndd.erase` takes them; None for pixels."""
+    """Values that are the same for the whole window, as `ndd.erase` takes them; None for pixels."""
     if isinstance(v, int | float):
         return float(v)
     if isinstance(v, ndd.Batch):
@@ -243,7 +243,7 @@ def _fill_of(v: Any, count: int | None) -> Any:
 
 
 def _on_canvas(patch: Any, corner: Any, sizes: np.ndarray, value: Any) -> Any:
-    """Pixels on black, at their place in pictures of `sizes`."""
+    """Pixels at their place in black pictures of `sizes`."""
     start = [-c for c in corner] if isinstance(corner, list) else ndd.batch(-corner.torch())
     return ndd.slice(
         patch, start=start, shape=_like(sizes, value), axis_names="HW", out_of_bounds_policy="pad"
@@ -252,13 +252,13 @@ def _on_canvas(patch: Any, corner: Any, sizes: np.ndarray, value: Any) -> Any:
 
 @functional
 def jpeg(image: Any, quality: int) -> Any:
-    """The picture as JPEG of a quality from 1 to 100 leaves it.
+    """Encodes and decodes the picture as JPEG of a quality from 1 to 100.
 
-    ndd computes what JPEG loses, at the usual halved resolution of colours, without coding it: a few numbers differ by a few
-    from what libjpeg makes.
+    ndd computes the losses of JPEG, with the usual halved resolution of colours, without encoding. A few values differ slightly
+    from libjpeg's.
 
     Args:
-        image: what `adjust_brightness` takes, of uint8.
+        image: as for `adjust_brightness`, of uint8.
         quality: 1 to 100.
 
     >>> import torch
@@ -294,7 +294,7 @@ def uniform_temporal_subsample(inpt: Any, num_samples: int) -> Any:
 
     Args:
         inpt: video `[..., F, C, H, W]`, or an `ndd.Batch` of it.
-        num_samples: how many frames come out; frames come twice where the video has fewer.
+        num_samples: the number of frames in the result; some are repeated if the video has fewer.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F

@@ -1,6 +1,6 @@
-"""PIL images, by Pillow itself: the kernels that the functions of this package have for them.
+"""Kernels for PIL images, which call Pillow itself.
 
-torchvision, too, lets Pillow work on these; so the pixels are the same. What Pillow does not have goes through a tensor.
+torchvision calls Pillow for these too, so the pixels are the same. Operations that Pillow does not have go through a tensor.
 Errors about the mode of an image are Pillow's.
 """
 
@@ -29,7 +29,7 @@ def _resampling(interpolation: Any) -> int:
 
 
 def _fill(fill: Any, image: Any) -> Any:
-    """The fill value of the outside in Pillow's form: one number, or one for each band."""
+    """The fill value in Pillow's form: one number, or one for each band."""
     bands = len(image.getbands())
     number = (lambda v: v) if image.mode == "F" else int
     if not isinstance(fill, list | tuple):

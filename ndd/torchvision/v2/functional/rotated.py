@@ -1,8 +1,8 @@
-"""Rotated boxes of torchvision's formats: conversion, clamping, and what geometry does to them.
+"""Rotated boxes of torchvision's formats: conversion, clamping, and geometry.
 
-XYWHR is the corner, the width and the height of a box before it is turned about that corner, counter-clockwise, by R degrees;
-CXCYWHR has the centre instead; XYXYXYXY are the corners, from the upper left one clockwise. Boxes are floating-point numbers.
-The steps of clamping are torchvision's, to the order of the corners that come out.
+XYWHR is the corner, width and height of a box before it is turned about that corner by R degrees counter-clockwise. CXCYWHR has
+the centre instead. XYXYXYXY are the corners, from the upper left one clockwise. Boxes are floating-point numbers. The steps of
+clamping are torchvision's, down to the order of the resulting corners.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def converted(boxes: torch.Tensor, old: str, new: str) -> torch.Tensor:
 
 
 def _moved_by_half(boxes: torch.Tensor, sign: int) -> torch.Tensor:
-    """`[..., 5]` with the centre in place of the corner, or (`sign` -1) the other way round."""
+    """`[..., 5]` with the corner replaced by the centre, or with `sign` -1 the centre by the corner."""
     x, y, width, height, angle = boxes.unbind(-1)
     cos, sin = _turn(angle)
     half_width, half_height = (sign * side.div(2).abs() for side in (width, height))
@@ -113,7 +113,7 @@ def mirrored(boxes: torch.Tensor, format: str, size: Size, axis: int) -> torch.T
 
 
 def sides(corners: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Widths and heights of boxes XYXYXYXY, of which the heights are torchvision's, from two different sides."""
+    """Widths and heights of boxes XYXYXYXY. As in torchvision, the height is computed from two different sides."""
     x1, y1, x2, y2, _, y3, x4, _ = corners.unbind(-1)
     x3 = corners[..., 4]
     return ((x1 - x2).pow(2) + (y1 - y2).pow(2)).sqrt(), ((y2 - y3).pow(2) + (x3 - x4).pow(2)).sqrt()
@@ -123,9 +123,9 @@ def sides(corners: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
 
 
 def clamped(boxes: torch.Tensor, format: str, size: Size, mode: str | None) -> torch.Tensor:
-    """Boxes cut off at the border of images of `size` (H, W), their angle kept.
+    """Boxes cut off at the border of images of `size` (H, W), without changing their angle.
 
-    `mode` "hard": the largest box inside of both; "soft": the smallest one that holds what both have in common; None leaves them.
+    `mode` "hard": the largest box inside of both; "soft": the smallest one around their intersection; None: no clamping.
     """
     if mode is None:
         return boxes.clone()
@@ -145,7 +145,7 @@ def clamped(boxes: torch.Tensor, format: str, size: Size, mode: str | None) -> t
 
 
 def _leftmost(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-    """The number of the corner that is furthest to the left, of several the upper one: `[N]`."""
+    """The index of the leftmost corner, the upper one of several: `[N]`."""
     furthest_x, furthest_y = (v.abs().amax(1, keepdim=True) for v in (x, y))
     return (y / furthest_y + (x / furthest_x) * 100).min(dim=1)[1]
 
@@ -156,7 +156,7 @@ def _from_corner(values: torch.Tensor, first: torch.Tensor) -> torch.Tensor:
 
 
 def _lines(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Slopes of the sides after the corners, and where these meet the y axis."""
+    """Slopes of the sides that follow the corners, and their intersections with the y axis."""
     slopes = (y.roll(-1, 1) - y) / (x.roll(-1, 1) - x)
     return slopes, y - slopes * x
 
@@ -164,7 +164,7 @@ def _lines(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor
 def _clamped_left(
     x: torch.Tensor, y: torch.Tensor, whole: tuple[torch.Tensor, torch.Tensor], size: Size, mode: str
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Boxes, the leftmost corner first, cut off at x = 0; `whole` are the corners before anything was cut off."""
+    """Boxes, the leftmost corner first, cut off at x = 0; `whole` are the corners before any clamping."""
     slopes, meets = _lines(x, y)
     meets = _clamped_meets(slopes, meets, _lines(*whole)[1], size, mode)
     cut_x = -(meets - meets.roll(1, 1)) / (slopes - slopes.roll(1, 1))
@@ -188,7 +188,7 @@ def _clamped_left(
 def _clamped_meets(
     slopes: torch.Tensor, meets: torch.Tensor, limits: torch.Tensor, size: Size, mode: str
 ) -> torch.Tensor:  # fmt: skip
-    """Where the sides of the clamped box meet the y axis, `[N, 4]`."""
+    """The intersections of the clamped box's sides with the y axis, `[N, 4]`."""
     height, width = size
     a1, a2, a3, a4 = slopes.unbind(1)
     b1, b2, b3, b4 = meets.unbind(1)

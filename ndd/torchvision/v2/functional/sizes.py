@@ -1,4 +1,4 @@
-"""Pictures of another size."""
+"""Changes of the size of pictures."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _BILINEAR = InterpolationMode.BILINEAR
 
 
 def resized_size(size: tuple[int, int], wanted: Any, max_size: int | None) -> tuple[int, int]:
-    """The size that an image of `size` (H, W) gets: the side that follows is cut down to a whole number."""
+    """The new size of an image of `size` (H, W): the computed side is rounded down."""
     wanted = _checked_size(wanted, max_size)
     height, width = size
     short, long = sorted((height, width))
@@ -44,7 +44,7 @@ def resized_size(size: tuple[int, int], wanted: Any, max_size: int | None) -> tu
 
 
 def _checked_size(size: Any, max_size: int | None) -> list[int]:
-    """The sides that are asked for: two, the shorter one, or none (then `max_size` is the longer one)."""
+    """The requested sides: two, the shorter one, or none (then `max_size` is the longer one)."""
     if size is None:
         if not isinstance(max_size, int):
             raise ValueError(f"max_size must be an integer when size is None, but got {max_size} instead.")
@@ -92,13 +92,13 @@ def _how(interpolation: Any, antialias: bool | None) -> dict[str, Any]:
 
 
 def _how_of_masks(mode: InterpolationMode) -> dict[str, Any]:
-    """The filter of masks: the nearest pixel."""
+    """The filter for masks: the nearest pixel."""
     exact = mode in (InterpolationMode.NEAREST, InterpolationMode.NEAREST_EXACT)
     return _how(mode if exact else InterpolationMode.NEAREST, False)
 
 
 def _resampled(value: Any, operator: Any = ndd.resize, **how: Any) -> Any:
-    """`ndd.resize` of any type of numbers: others are resized as float32, as in torchvision."""
+    """`ndd.resize` for any element type: those that it does not take are resized as float32, as in torchvision."""
     kind = value.dtype
     if kind in _RESIZED:
         return operator(value, **how)
@@ -109,7 +109,7 @@ def _resampled(value: Any, operator: Any = ndd.resize, **how: Any) -> Any:
 
 
 def _target(size: Any, max_size: int | None, count: int | None) -> dict[str, Any]:
-    """The size, as arguments of `ndd.resize`: it works out the side that follows when the pictures are known."""
+    """The size, as arguments of `ndd.resize`: it computes the other side when the pictures are known."""
     if varies(size, count):
         rows = per_sample(size, count)
         if (rows_of(size, count) < 0).any():
@@ -187,8 +187,8 @@ def resize(
 
 
 def resized_window(value: Any, size: Any, *, interpolation: Any, antialias: bool | None, **window: Any) -> Any:
-    """A batch of images, or of masks HW, resized to `size` (as `resize` has it), of which only a window is made:
-    `window` is for `ndd.resize_crop_mirror`."""
+    """A batch of images, or of masks HW, resized to `size` (as `resize` has it), of which only a window is computed: `window`
+    is for `ndd.resize_crop_mirror`."""
     mode = interpolation_mode(interpolation)
     how = _how_of_masks(mode) if value.layout == "HW" else _how(mode, antialias)
     target = _target(size, None, count_of(value))

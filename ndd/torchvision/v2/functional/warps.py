@@ -1,8 +1,8 @@
-"""Pictures through maps: affine, turned, in perspective, elastic.
+"""Maps of pictures: affine, rotation, perspective, elastic.
 
-Where in the source each pixel of the result comes from is worked out as torch does it, in float32, so that the nearest pixel is
-the same one: by `ndd.warp_affine` and `ndd.experimental.warp_perspective`; for an elastic map here, for `ndd.experimental.remap`,
-which takes it out of a picture with a border of one pixel of the fill.
+Source coordinates are computed in float32 as in torch, so that the nearest pixel is the same one. `ndd.warp_affine` and
+`ndd.experimental.warp_perspective` do that themselves. For an elastic map they are computed here, and passed to
+`ndd.experimental.remap` with a picture that has a border of one pixel of the fill value.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ NEAREST, BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
 _WARPED = (ndd.uint8, ndd.int16, ndd.float32)
 _REMAPPED = (ndd.uint8, ndd.uint16, ndd.int16, ndd.float32)
 Size = tuple[int, int]
-# Places `[1, H, W, 2]`, or `[N, H, W, 2]` of all samples, which have one size: x and y, from -1 to 1.
+# Places x, y from -1 to 1: `[1, H, W, 2]`, or `[N, H, W, 2]` for samples that all have one size.
 Maps = Callable[[Size, torch.device], torch.Tensor]
 
 
 def turned(value: Any, warp: Callable[..., Any], matrix: Any, size: Any, interpolation: Any, fill: Any) -> Any:
-    """Pictures through `ndd.warp_affine` or `ndd.experimental.warp_perspective`, whose `matrix` and `size` of the results are given
-    as the rule "torchvision" has them."""
+    """Pictures through `ndd.warp_affine` or `ndd.experimental.warp_perspective`, with the `matrix` and `size` of the results of
+    the rule "torchvision"."""
     mode = _checked_mode(interpolation)
     fills, kind = _fills(fill, value, mode), value.dtype
     value = value if kind in _WARPED else ndd.cast(value, dtype=ndd.float32)
@@ -42,7 +42,7 @@ def turned(value: Any, warp: Callable[..., Any], matrix: Any, size: Any, interpo
     how["interp_type"] = ndd.types.INTERP_NN if mode is NEAREST else ndd.types.INTERP_LINEAR
     if fill is None or (mode is NEAREST and len(fills) == 1):
         result = warp(frames, fill_value=fills[0], **how)
-    else:  # as in torchvision, where the picture fades towards its border twice
+    else:  # as in torchvision, where the picture is faded towards its border twice
         inside = warp(_plane_of_ones(frames), fill_value=0.0, **how)
         if any(fills):
             result = warp(ndd.cast(frames, dtype=ndd.float32), fill_value=0.0, **how)
@@ -55,10 +55,10 @@ def turned(value: Any, warp: Callable[..., Any], matrix: Any, size: Any, interpo
 
 
 def _plane_of_ones(frames: Any) -> Any:
-    """Ones in float32, for each picture one plane of its size."""
+    """Planes of ones in float32, one of each picture's size."""
     if frames.layout == "HWC" and isinstance(frames, ndd.Batch) and frames.device.device_type == "cpu":
         sizes = list(map(tuple, sizes_of(frames).tolist()))
-        planes = {size: torch.ones(*size, 1) for size in sizes}  # cutting out single channels takes longer
+        planes = {size: torch.ones(*size, 1) for size in sizes}  # slicing single channels takes longer
         return ndd.as_batch([planes[size] for size in sizes], layout="HWC")
     axes = "FC" if frames.layout == "FHWC" else "C"
     plane = ndd.slice(frames, start=[0] * len(axes), shape=[1] * len(axes), axis_names=axes)
@@ -78,9 +78,12 @@ def _as_it_was(result: Any, layout: Any, kind: Any) -> Any:
 
 
 def warped(value: Any, maps: Maps, interpolation: Any, fill: Any) -> Any:
-    """Pictures of which each pixel comes from where `maps` say."""
+    """Pictures whose pixels come from the places in `maps`."""
     mode = _checked_mode(interpolation)
-    fills, kind, layout = _fills(fill, value, mode), value.dtype, value.layout
+    try:
+        fills, kind, layout = _fills(fill, value, mode), value.dtype, value.layout
+    except ValueError as error:  # torchvision's kind here
+        raise RuntimeError(str(error)) from None
     shaded = mode is BILINEAR and fill is not None
     real = shaded or kind not in _REMAPPED
     value = ndd.cast(value, dtype=ndd.float32) if real and kind != ndd.float32 else value
@@ -88,7 +91,7 @@ def warped(value: Any, maps: Maps, interpolation: Any, fill: Any) -> Any:
     x, y, weight = _maps_of(value, maps, mode)
     how = ndd.types.INTERP_NN if mode is NEAREST else ndd.types.INTERP_LINEAR
     result = ndd.experimental.remap(frames, x, y, interp=how, pixel_origin="center")
-    if shaded:  # as in torchvision, where the picture fades towards its border twice
+    if shaded:  # as in torchvision, where the picture is faded towards its border twice
         fill = _fill_operand(fills, frames)
         result = (result - fill) * ndd.reshape(weight, src_dims=_AROUND[frames.layout]) + fill
     return _as_it_was(back(result), layout, kind)
@@ -102,7 +105,7 @@ def _maps_of(value: Any, maps: Maps, mode: InterpolationMode) -> list[Any]:
     gpu = value.device.device_type == "gpu"
     device = torch.device("cuda", value.device.device_id or 0) if gpu else torch.device("cpu")
     sizes = set(map(tuple, sizes_of(value).tolist()))
-    grids = [maps(size, device) for size in sizes]  # one, or none of a batch without pictures
+    grids = [maps(size, device) for size in sizes]  # one, or none for a batch without pictures
     layers = _places(grids[0], min(sizes), mode is NEAREST) if grids else [torch.zeros(1, 0, 0)] * 3
     if not isinstance(value, ndd.Batch):
         return [ndd.as_tensor(layer[0]) for layer in layers]
@@ -111,7 +114,7 @@ def _maps_of(value: Any, maps: Maps, mode: InterpolationMode) -> list[Any]:
 
 
 def _fill_operand(fills: list[float], frames: Any) -> Any:
-    """Fills of channels beside pictures; planes that count as frames are channels too."""
+    """The fill values of channels as an operand beside pictures; planes that count as frames are channels too."""
     if len(fills) == 1:
         return fills[0]
     array = np.array(fills, np.float32)
@@ -148,10 +151,12 @@ def _bordered(value: Any, fills: list[float]) -> Any:
 
 
 def _as_frames(value: Any, layout: str) -> tuple[Any, Callable[[Any], Any]]:
-    """Pictures in a layout that `remap` takes (planes count as frames), and the way back."""
+    """Pictures in a layout that `remap` takes (planes count as frames), and the function that converts back."""
     if layout in ("HW", "HWC", "FHWC"):
         return value if value.layout else ndd.reshape(value, layout=layout), lambda result: result
     if layout == "CHW":
+        if 0 in channels_of(value):
+            return _with_a_plane_more(value)
         frames = ndd.reshape(value, src_dims=[0, 1, 2, -1], layout="FHWC")
         return frames, lambda result: ndd.reshape(result, src_dims=[0, 1, 2], layout="CHW")
     if layout == "FCHW":
@@ -172,8 +177,23 @@ def _as_frames(value: Any, layout: str) -> tuple[Any, Callable[[Any], Any]]:
     raise ValueError(f"expected pictures HWC, CHW or HW, or video FHWC or FCHW, got the layout {layout!r}")
 
 
+def _with_a_plane_more(value: Any) -> tuple[Any, Callable[[Any], Any]]:
+    """The same of values of which some have no planes, such as the masks of no objects: their results have a size, too."""
+    counts = [shape[0] for shape in (value.shape if isinstance(value, ndd.Batch) else [value.shape])]
+
+    def planes(pictures: Any, more: int) -> Any:
+        shape = [[count + more] for count in counts]
+        wanted = ndd.batch(shape, dtype=ndd.int32) if isinstance(value, ndd.Batch) else shape[0]
+        how = {"axis_names": "C", "out_of_bounds_policy": "pad"}
+        return ndd.slice(ndd.reshape(pictures, layout="CHW"), start=[0], shape=wanted, **how)
+
+    frames, back = _as_frames(planes(value, 1), "CHW")
+    return frames, lambda result: planes(back(result), 0)
+
+
 def _places(grid: torch.Tensor, size: Size, nearest: bool) -> list[torch.Tensor]:
-    """Columns and rows of the source with its border, as `grid_sample` finds them (far outside is the border), and weights."""
+    """Columns and rows of the source with its border, as `grid_sample` computes them (far outside is the border), and
+    weights."""
     layers, weight = [], torch.ones_like(grid[..., 0])
     for k in (0, 1):
         extent = size[1 - k]
@@ -190,7 +210,7 @@ def _places(grid: torch.Tensor, size: Size, nearest: bool) -> list[torch.Tensor]
 def affine_matrix(
     center: list[float], angle: float, translate: list[float], scale: float, shear: list[float], inverted: bool = True
 ) -> list[float]:
-    """The map of pixels that turns about `center`, scales, shears (degrees, along x and y) and moves; as six numbers.
+    """The map of pixels that rotates about `center`, scales, shears (degrees, along x and y) and moves, as six numbers.
 
     `inverted`: from the result to the source.
     """
@@ -209,7 +229,7 @@ def affine_matrix(
 
 
 def _expanded(matrix: list[float], size: Size) -> Size:
-    """The least size that holds the whole picture; what is less than 1e-4 of a pixel does not count."""
+    """The smallest size that contains the whole picture; less than 1e-4 of a pixel does not count."""
     height, width = size
     half = torch.tensor([0.5 * width, 0.5 * height])
     signs = torch.tensor([[-1.0, -1.0], [-1.0, 1.0], [1.0, 1.0], [1.0, -1.0]])
@@ -230,16 +250,16 @@ def affine(
     fill: Any = None,
     center: list[float] | None = None,
 ) -> Any:
-    """Turns clockwise by `angle` (degrees) about `center`, scales, shears and moves, the size kept.
+    """Rotates clockwise by `angle` (degrees) about `center`, scales, shears and moves, without changing the size.
 
     Args:
         inpt: images, masks, boxes, points or `ndd.Targets`.
         angle: in degrees, clockwise.
         scale: the factor, above 0.
-        translate: in pixels, (x, y).
-        shear: in degrees: along x, or (x, y).
+        translate: shift in pixels, (x, y).
+        shear: angle in degrees along x, or (x, y).
         interpolation: "nearest" or "bilinear"; masks always take the nearest pixel.
-        fill: what lies outside: one number, or one for each channel; default 0.
+        fill: value outside of the picture: one number, or one for each channel; default 0.
         center: (x, y) in pixels from the upper left corner; default: the middle.
 
     >>> import torch
@@ -280,7 +300,7 @@ def check_affine(angle: Any, translate: Any, scale: Any, shear: Any, center: Any
 
 
 def _rows(value: Any, count: int | None, length: int, axes: int = 0) -> np.ndarray:
-    """Numbers, float64 `[N or 1, length]`; a single number for a shear is that along x."""
+    """Numbers, float64 `[N or 1, length]`; a single number for a shear is along x."""
     if length == 2 and isinstance(value, int | float):
         value = [value, 0.0]
     rows = rows_of(value, count, axes)
@@ -297,12 +317,12 @@ def rotate(
     center: list[float] | None = None,
     fill: Any = None,
 ) -> Any:
-    """Turns counter-clockwise by `angle` (degrees).
+    """Rotates counter-clockwise by `angle` (degrees).
 
     Args:
         inpt, interpolation, center, fill: as in `affine`.
         angle: in degrees.
-        expand: make the picture large enough for all that is turned; for turns about the middle.
+        expand: make the result large enough for the whole rotated picture; for rotations about the middle.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -351,14 +371,14 @@ def _turned_by_quarters(inpt: Any, quarters: int) -> Any:
 def _moved(
     name: str, inpt: Any, row: Callable[[int], Any], alike: bool, interpolation: Any, fill: Any, center: Any, expand: bool
 ) -> Any:  # fmt: skip
-    """`affine` and `rotate`; `row` gives angle, translation, scale and shear of sample i."""
+    """`affine` and `rotate`; `row` returns angle, translation, scale and shear of sample i."""
 
     def inverse(i: int, size: Size) -> list[float]:
         middle = [0.0, 0.0] if center is None else [center[0] - size[1] * 0.5, center[1] - size[0] * 0.5]
         return affine_matrix(middle, *row(i))
 
     def maps(value: Any) -> tuple[Any, Any]:
-        """The matrices for `turned`, and the sizes. Where no size is needed, nobody waits for the pictures."""
+        """The matrices for `turned`, and the sizes. If no size is needed, it does not wait for the pictures."""
         several = isinstance(value, ndd.Batch)
         of_size = expand or center is not None
         sizes = sizes_of(value).tolist() if of_size else [(0, 0)] * (value.batch_size if several else 1)
@@ -377,7 +397,7 @@ def _moved(
         matrix = affine_matrix(middle, *row(i), inverted=False)
         if not expand:
             return matrix, (0.0, 0.0), size
-        # As in torchvision: the whole is moved to the corner, also where the middle was another one.
+        # As in torchvision, everything is moved to the corner, even with another centre.
         corners = torch.tensor([[0.0, 0, 1], [0, size[0], 1], [size[1], size[0], 1], [size[1], 0, 1]], dtype=dtype)
         x, y = (corners @ torch.tensor(matrix, dtype=dtype).reshape(2, 3).T).amin(0).tolist()
         return matrix, (x, y), _expanded(affine_matrix(middle, *row(i)), size)
@@ -429,7 +449,8 @@ def _moved(
 
 
 def perspective_coefficients(startpoints: Any, endpoints: Any, coefficients: Any) -> list[float]:
-    """The eight numbers of a perspective, from the result to the source: given, or of four corners and where they go."""
+    """The eight numbers of a perspective, from the result to the source: passed directly, or from four corners and their new
+    places."""
     if coefficients is not None:
         if startpoints is not None and endpoints is not None:
             raise ValueError("The startpoints/endpoints and the coefficients shouldn't be defined concurrently.")
@@ -460,13 +481,13 @@ def perspective(
     fill: Any = None,
     coefficients: list[float] | None = None,
 ) -> Any:
-    """A picture in perspective: four points of it, (x, y), become four others.
+    """Changes the perspective: four points (x, y) of the picture move to four others.
 
     Args:
         inpt: images, masks, boxes or points; `ndd.Targets` without boxes and points.
-        startpoints, endpoints: four points each, of the corners from the upper left one clockwise.
+        startpoints, endpoints: four points each: the corners, from the upper left one clockwise.
         interpolation, fill: as in `affine`.
-        coefficients: in place of the points, (a, ..., h): the pixel (x, y) of the result comes from
+        coefficients: (a, ..., h) instead of the points: the pixel (x, y) of the result comes from
             ((ax + by + c) / (gx + hy + 1), (dx + ey + f) / (gx + hy + 1)). For a batch, one row for each sample.
 
     >>> import torch
@@ -529,7 +550,7 @@ def _per_sample_coefficients(start: Any, end: Any, coefficients: Any, count: int
 def _bent(
     name: str, inpt: Any, move: Callable[[Any, Any, Any], Any], interpolation: Any, fill: Any, boxes: Any, points: Any
 ) -> Any:  # fmt: skip
-    """`perspective` and `elastic`, which are no linear maps."""
+    """`perspective` and `elastic`, which are not linear maps."""
     fill, of_masks = Fills.of(fill)
 
     def images(value: Any) -> Any:
@@ -555,12 +576,12 @@ def _bent(
 def elastic(
     inpt: Any, displacement: torch.Tensor, interpolation: Any = InterpolationMode.BILINEAR, fill: Any = None
 ) -> Any:
-    """Moves every pixel by a way of its own.
+    """Moves every pixel by its own displacement.
 
     Args:
         inpt: images, masks, boxes or points; `ndd.Targets` without boxes and points.
-        displacement: `[1, H, W, 2]`, x and y in halves of the width and the height, added to where a pixel comes from.
-            For a batch of N samples of one size also `[N, H, W, 2]`.
+        displacement: `[1, H, W, 2]`, x and y in halves of the width and the height, added to the source place of a pixel. For a
+            batch of N samples of one size also `[N, H, W, 2]`.
         interpolation, fill: as in `affine`.
 
     >>> import torch
@@ -582,7 +603,8 @@ def elastic(
         return _identity_grid(size, device) + ways(size).to(device)
 
     def moved(points: torch.Tensor, size: Size) -> torch.Tensor:
-        """Where points go, by the way of the pixel that each lies in, backwards: an approximation, torchvision's."""
+        """The new places of points, by the inverted displacement of the pixel that contains each: torchvision's
+        approximation."""
         back = _identity_grid(size, points.device) - ways(size)[0].to(points.device)
         x, y = (points[:, k].long().clamp(0, size[1 - k] - 1) for k in (0, 1))
         return (back[y, x] + 1) * (0.5 * points.new_tensor(size[::-1])) - 0.5
@@ -593,7 +615,7 @@ def elastic(
             return b
         if not box.is_rotated(kind):
             return box.enclosing(b, kind, size, mode, lambda p: moved(p.ceil(), size), cut_before=True, cut_behind=True)
-        centred = box.converted(b, kind, "CXCYWHR").reshape(-1, 5)  # as in torchvision, the centre alone is moved
+        centred = box.converted(b, kind, "CXCYWHR").reshape(-1, 5)  # as in torchvision, only the centre is moved
         centred = torch.cat([moved(centred[:, :2].ceil(), size), centred[:, 2:]], dim=1).to(b.dtype)
         return box.converted(box.clamped(centred, "CXCYWHR", size, mode), "CXCYWHR", kind).reshape(b.shape)
 
