@@ -19,7 +19,9 @@ _MOST_KEPT = 256  # chunks
 _LEAST_KEPT = 2
 # Threads that wait for chunks of an object store. Batches share chunks, so about half of the threads wait for another's request.
 _THREADS = 2 * THREADS_OF_STORES
-_TOGETHER = 1 << 24  # bytes of a store's rows that are read together: shuffled, they lie in ten chunks, and each takes 0.3 ms
+_TOGETHER = (
+    1 << 24
+)  # bytes of a store's rows that are read together: shuffled, they lie in ten chunks, and each takes 0.3 ms
 _REST = 4  # a chunk is given up when a quarter of its rows is left: a shuffle with a buffer asks for the last ones much later
 
 
