@@ -19,7 +19,7 @@ _COMMANDS = {
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs one command; errors that a user can mend are one sentence on stderr and exit code 1."""
+    """Runs one command; errors that a user can fix are one sentence on stderr and exit code 1."""
     from importlib import import_module
 
     parser = argparse.ArgumentParser(prog="python -m ndd", description="Imperative data loading for deep learning.")

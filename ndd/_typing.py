@@ -20,7 +20,7 @@ T = TypeVar("T")
 
 
 class SupportsArray(Protocol):
-    """NumPy's arrays and numbers, and what turns into them (pandas, PIL, ...)."""
+    """NumPy's arrays and numbers, and values that convert to them (pandas, PIL, ...)."""
 
     def __array__(self, *args: Any, **kwargs: Any) -> Any: ...
 
@@ -38,7 +38,7 @@ class SupportsCudaArray(Protocol):
     def __cuda_array_interface__(self) -> Any: ...
 
 
-# One array. A Batch is not one: so overloads distinguish calls that give a Tensor from those that give a Batch.
+# One array. A Batch is not one, so that overloads distinguish calls that return a Tensor from those that return a Batch.
 Array: TypeAlias = Union["Tensor", "np.ndarray", "torch.Tensor", SupportsArray, SupportsDLPack, SupportsCudaArray]
 # One sample: an array, a number or (nested) lists of numbers.
 TensorLike: TypeAlias = Array | bool | int | float | list[Any] | tuple[Any, ...]

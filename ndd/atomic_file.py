@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 __all__ = ["SUFFIX", "atomic_file", "naming"]
 
-SUFFIX = ".tmp"  # of a file under way; one that stays is of a process that died
+SUFFIX = ".tmp"  # of a temporary file; one that remains is from a process that was killed
 
 
 @contextlib.contextmanager

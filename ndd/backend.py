@@ -1,4 +1,4 @@
-"""DALI's functions for memory, where code for it imports them from. torch allocates here: they speak to its allocators."""
+"""DALI's functions for memory, under the names that its users import. Here torch allocates: they call its allocators."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _set(name: str, value: float) -> None:
 
 
 def SetDeviceBufferGrowthFactor(factor: float) -> None:
-    """No effect but on what `GetDeviceBufferGrowthFactor` gives: results are memory of their own, so no buffer grows.
+    """Only changes the result of `GetDeviceBufferGrowthFactor`: each result has its own memory, so no buffer grows.
 
     Args:
         factor: 1 to 4. ValueError for others.
@@ -62,7 +62,7 @@ def GetDeviceBufferGrowthFactor() -> float:
 
 
 def SetHostBufferGrowthFactor(factor: float) -> None:
-    """No effect but on what `GetHostBufferGrowthFactor` gives; see `SetDeviceBufferGrowthFactor`.
+    """Only changes the result of `GetHostBufferGrowthFactor`; see `SetDeviceBufferGrowthFactor`.
 
     Args:
         factor: 1 to 4. ValueError for others.
@@ -94,7 +94,7 @@ def SetBufferGrowthFactor(factor: float) -> None:
 
 
 def SetHostBufferShrinkThreshold(threshold: float) -> None:
-    """No effect but on what `GetHostBufferShrinkThreshold` gives; see `SetDeviceBufferGrowthFactor`.
+    """Only changes the result of `GetHostBufferShrinkThreshold`; see `SetDeviceBufferGrowthFactor`.
 
     Args:
         threshold: 0 to 1. ValueError for others.

@@ -61,7 +61,7 @@ class Checkpoint:
         """Forget all objects and states."""
         self._ops: dict[str, Any] = {}
         self._states: dict[str, tuple[Any, str | None]] = {}  # name: state, name of the type it belongs to
-        self._pending: set[str] = set()  # states that their objects have not been given yet
+        self._pending: set[str] = set()  # states that have not been passed to their objects yet
         self._complete = False
         self._loaded = False
 
@@ -163,7 +163,7 @@ class Checkpoint:
         return str(name)
 
     def _apply(self, key: str) -> None:
-        """Returns an object the state that waits for it. If the object refuses it, the state stays."""
+        """Passes the waiting state to its object. If the object refuses it, the state stays."""
         if key not in self._pending:
             return
         (state, wanted), op = self._states[key], self._ops[key]
@@ -186,7 +186,7 @@ class Checkpoint:
         return self._states.get(name, (None, None))[0]
 
     def set_state(self, name: str, value: Any, op_type: type | str | None = None) -> None:
-        """Store a state for an object, registered or not. `register` or `restore` gives it to the object.
+        """Store a state for an object, registered or not. `register` or `restore` passes it to the object.
 
         Args:
             name: the key.
@@ -214,7 +214,7 @@ class Checkpoint:
         self._complete, self._loaded = True, False
 
     def restore(self) -> None:
-        """Give all objects the states that wait for them; nothing if there are no states.
+        """Pass the waiting states to all objects; does nothing if there are no states.
 
         Raises RuntimeError if states are missing, TypeError if a state is of another kind of object.
         """
@@ -245,7 +245,7 @@ class Checkpoint:
         Raises ValueError, without any change, if the text is not a checkpoint of this version.
 
         Args:
-            data: what `serialize` gave.
+            data: a result of `serialize`.
         """
         self._states = _parsed(data)
         self._pending = set(self._states)
@@ -333,7 +333,7 @@ def _parsed(data: str) -> dict[str, tuple[Any, str | None]]:
 
 
 class _Pattern:
-    """A path with a `{seq}` field in the name of the file: which files there are, and the path of a number."""
+    """A path with a `{seq}` field in the name of the file: finds the existing files, and makes the path of a number."""
 
     def __init__(self, filename: str | os.PathLike[str]):
         path = os.fspath(filename)
@@ -385,7 +385,7 @@ class _Pattern:
 
 
 def _write_new(path: str, text: str) -> None:
-    """Writes a file that appears under its name only when it is whole; FileExistsError if the name is taken."""
+    """Writes a file that appears under its name only when it is complete; FileExistsError if the name is taken."""
     folder = os.path.dirname(path) or "."
     draft = os.path.join(folder, f".{secrets.token_hex(8)}.tmp")
     try:

@@ -35,7 +35,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Prints the findings, and at the end what to do, to copy; 0 if everything that this machine needs works, else 1."""
+    """Prints the findings, and at the end commands to copy; returns 0 if everything that this machine needs works, otherwise
+    1."""
     print(f"ndd {installation.version()}, Python {platform.python_version()}, {platform.system()} {platform.machine()}")
     report = findings()
     width = max(len(f.name) for f in report)

@@ -40,7 +40,7 @@ class ExternalSource:
             `ndd.tensor` takes (a list of arrays is one tensor, as in DALI: `ndd.batch` makes a batch of it). With
             `num_outputs` above 1 it is a tuple or list of these.
         num_outputs: the number of values of an item.
-        cycle: what happens at the end of an iterable. None, False or "no": StopIteration, now and at all further calls.
+        cycle: the behaviour at the end of an iterable. None, False or "no": StopIteration, now and at all further calls.
             True or "quiet": it begins again. "raise": StopIteration once, and the next call begins again.
         device: the device of the outputs.
         layout: a letter for each axis; or a sequence, one for each output.
@@ -95,7 +95,7 @@ class ExternalSource:
         self._ahead: ReadAhead[list[Any]] | None = None
         if prefetch:
             self._ahead = ReadAhead(lambda: item(poll()), prefetch, "source", owner=self)
-        # The item on its way to the caller, as the source gave it and as values of ndd. It stays here if Ctrl-C comes.
+        # The item on its way to the caller, as the source returned it and as values of ndd. It stays here at Ctrl-C.
         self._polled: list[Any] = []
         self._held: list[Any] | None = None
         self._used = False  # called outside of any captured loop
@@ -320,7 +320,7 @@ class _Items:
 
 
 class _Numbered(torch.utils.data.Dataset[Any]):
-    """A sequence, for worker processes that share out its numbers."""
+    """A sequence, for worker processes that divide its numbers."""
 
     def __init__(self, source: Any):
         self.source = source

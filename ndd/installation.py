@@ -16,7 +16,7 @@ _CHECKOUT = Path(__file__).parent.parent
 
 
 def version() -> str:
-    """The version of the checkout that contains this file, else of the installed distribution."""
+    """The version of the checkout that contains this file, or of the installed distribution."""
     project = _project()
     if project is not None:
         return re.search(r'^version = "([^"]+)"', project, re.MULTILINE)[1]  # type: ignore[index]

@@ -20,7 +20,7 @@ _MODULES = ("auto_aug", "backend", "data_node", "fn", "pipeline", "recipes", "te
 
 
 def mark_ranges_if_asked() -> None:
-    """With NDD_NVTX=1 operators are ranges in Nsight Systems from the import on."""
+    """With NDD_NVTX=1, makes operators ranges in Nsight Systems from the import on."""
     if _environ.get("NDD_NVTX") == "1":
         _import_module("ndd.profiling.loop_profile").mark_ranges()
 

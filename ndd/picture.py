@@ -19,7 +19,7 @@ __all__ = ["Picture", "picture"]
 
 _MAX_TILES = 64
 _MASK_OPACITY = 0.45
-_HUE_STEP = 0.61803399  # of the circle of hues, from label to label: neighbours look different
+_HUE_STEP = 0.61803399  # the step of the hue from label to label, as a share of the circle: neighbours look different
 
 
 class Picture:
@@ -85,7 +85,7 @@ def picture(
         point_labels: (P,) or (N, K) for each image; they select the colours of the points.
         ltrb: boxes are left, top, right, bottom; False: x, y, width, height, the default of `readers.COCO`.
         ratio: numbers are fractions of the image's width and height; False: pixels, the default of `readers.COCO`.
-        names: of the labels: a list, from 0 on, or a dict. Default: the number itself.
+        names: names of the labels: a list, from 0 on, or a dict. Default: the number itself.
         tile: the longer side of each image in the sheet, in pixels.
 
     At most 64 images are shown. Needs Pillow.

@@ -52,9 +52,9 @@ class ReadAhead(Generic[T]):
     Args:
         work: the function. It must not hold the owner.
         depth: the number of results that are prepared before they are requested.
-        name: what the errors and the names of threads call the user of this object: "reader", "pipeline", "source".
-        owner: the object whose death ends the thread. Default: nothing does but `stop` and the end of the program.
-        exit_seconds: how long the program's end waits for the call that is under way.
+        name: the name of the user of this object in errors and names of threads: "reader", "pipeline", "source".
+        owner: the object whose end ends the thread. Default: only `stop` and the end of the program do.
+        exit_seconds: the time that the program's end waits for the running call.
 
     >>> import itertools
     >>> from ndd.read_ahead import ReadAhead
@@ -85,7 +85,7 @@ class ReadAhead(Generic[T]):
         """Sets up the state of a process. In a forked child the threads are gone, and locks may be held forever."""
         self._lock = threading.RLock()  # a finaliser, which the collector may run on any of the threads, calls `stop`
         self._task = threading.Condition(self._lock)  # for the threads: there is something to do
-        self._ready = SignalSafeCondition(self._lock)  # for who asks: a result is ready
+        self._ready = SignalSafeCondition(self._lock)  # for callers: a result is ready
         self._threads: list[threading.Thread] = []
         self._working = False
         self._stopped = _running.over
@@ -132,7 +132,7 @@ class ReadAhead(Generic[T]):
             self._finalizer.detach()
 
     def join(self, seconds: float | None = None) -> None:
-        """Waits until each thread has ended, for so long at most; default: as long as the program's end waits."""
+        """Waits until each thread has ended, at most for this time; default: as long as the program's end waits."""
         for thread in self._threads:
             if thread is not threading.current_thread():
                 thread.join(self._exit_seconds if seconds is None else seconds)
@@ -204,7 +204,7 @@ class ReadAhead(Generic[T]):
         self._working = True
 
     def _give_back(self, task: Any) -> None:
-        """Makes a task that failed for want of memory one that is still to be done."""
+        """Puts a task that failed for lack of memory back to be done."""
         self._working = False
 
     def _do(self, task: Any) -> None:
@@ -217,7 +217,7 @@ class ReadAhead(Generic[T]):
         return len(self._coming) < self._depth
 
     def _prepare(self) -> None:
-        """Calls the function. One thread at a time does, without the lock."""
+        """Calls the function without the lock; one thread does so at a time."""
         pending: Pending[T] = Pending()
         try:
             pending.value = self._work()
@@ -237,5 +237,5 @@ class ReadAhead(Generic[T]):
                 self._ready.notify_all()
 
 
-# No thread may work on while the interpreter goes down; what begins then is stopped from the beginning.
+# No thread may work while the interpreter shuts down; objects that are made then start stopped.
 _running: EndedAtExit[ReadAhead[Any]] = EndedAtExit(ReadAhead.stop, ReadAhead.join)

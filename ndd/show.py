@@ -45,7 +45,7 @@ def show(
         batch: a Batch, a Tensor, an `ndd.Targets`, encoded images as readers give them, or an array or torch tensor
             [N, H, W, C] or [N, C, H, W]; also after normalising: values are stretched to what can be seen.
         labels: a class number for each image, or, with `boxes`, for each box.
-        names: of the labels: a list, from 0 on, or a dict.
+        names: names of the labels: a list, from 0 on, or a dict.
         boxes: (N, 4) for each image.
         masks: labels of pixels for each image; 0 stays clear.
         max: the number of images that are shown, 1 to 64.

@@ -1,4 +1,5 @@
-"""The outputs of pipelines, where code for DALI imports them from: `TensorCPU`, `TensorListCPU`, `TensorGPU`, `TensorListGPU`."""
+"""The outputs of pipelines, under the names that code for DALI imports: `TensorCPU`, `TensorListCPU`, `TensorGPU`,
+`TensorListGPU`."""
 
 from ndd.pipeline.outputs import TensorCPU, TensorGPU, TensorListCPU, TensorListGPU
 

@@ -220,7 +220,7 @@ background = Background()
 
 
 class Fallback(NamedTuple):
-    """What answers while a kernel is compiled.
+    """The function that is called while a kernel is compiled.
 
     Attributes:
         computes: does the same as the kernel.

@@ -4,7 +4,7 @@ numbers, `empty`, `zeros`), generated in place; and `array_at`, `overlapping`, `
 A function takes 50 to 100 ms to compile, these replacements 2 ms.
 """
 
-# What numba keeps private is not in its types.
+# numba has no types for its private names.
 # pyright: reportPrivateImportUsage=false, reportAttributeAccessIssue=false
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ intrinsics (`intrinsics.py`). Only one thread at a time imports numba and compil
 `fallback` is compiled by a background thread, while the slower fallback answers (`background.py`).
 """
 
-# What numba keeps private is not in its types.
+# numba has no types for its private names.
 # pyright: reportPrivateImportUsage=false, reportAttributeAccessIssue=false, reportOptionalCall=false
 from __future__ import annotations
 

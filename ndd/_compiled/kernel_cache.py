@@ -59,7 +59,7 @@ class KernelCache:
     """The cache of a numba dispatcher, with the interface of `numba.core.caching`.
 
     Args:
-        name: of the kernel: module and qualified name.
+        name: the kernel's module and qualified name.
         text: everything that the code depends on except the types of its arguments.
         parts: returns the content of a file for a compilation result, as `linking.parts` does.
         load: rebuilds a compilation result from it, for a target and types of arguments, as `linking.loaded` does.

@@ -12,7 +12,7 @@ whose loops pass rows to functions: 8 of 61 ms for 64 photographs.
 A compilation may be interrupted between its steps (`background.py`).
 """
 
-# What numba keeps private is not in its types.
+# numba has no types for its private names.
 # pyright: reportPrivateImportUsage=false, reportAttributeAccessIssue=false, reportAssignmentType=false
 from __future__ import annotations
 

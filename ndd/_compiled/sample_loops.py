@@ -5,7 +5,7 @@ sample, threads would wait for the interpreter: 64 photographs through decode, r
 releases the GIL and takes it again.
 """
 
-# What numba keeps private is not in its types.
+# numba has no types for its private names.
 # pyright: reportPrivateImportUsage=false, reportAttributeAccessIssue=false
 from __future__ import annotations
 

@@ -120,7 +120,8 @@ def grow_extents(extents, axes, least, multiple, shapes):
 
 @kernel
 def cut_bytes(image, out, extents, starts, sizes, fill, item, inner):
-    """The window of an array that begins at `starts` and has `sizes`, as bytes; what lies outside is filled (`fill_line`).
+    """The window of an array that begins at `starts` and has `sizes`, as bytes; parts outside of the array are filled
+    (`fill_line`).
 
     `extents`, `starts` and `sizes` are of axes as `join_axes` joins them, the last one counted in bytes.
     """

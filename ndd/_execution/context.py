@@ -27,11 +27,12 @@ from ndd._tensor.device import Device, current_gpu
 _LOOK_AGAIN_SECONDS = (
     0.5  # the result wakes a waiter; it also looks from time to time, in case the working thread has died
 )
-_FORK_SECONDS = 5.0  # how long a fork waits for an operator that is running
-_FORK_PAUSE = 0.05  # how long it waits for one queue at a time
-# How long a background thread waits after it was woken, see `_serve`. If nothing is left for it, it looks again after twice
-# that time, up to the second number; after this many looks it sleeps. Each look takes the interpreter from the working thread:
-# with a look every 0.3 ms, each after a wake, half of the calls in a loop that asks for every result took 8 to 60 us longer.
+_FORK_SECONDS = 5.0  # the time that a fork waits for an operator that is running
+_FORK_PAUSE = 0.05  # the time that it waits for one queue at once
+# The time that a background thread waits after it was woken, see `_serve`. If nothing is left for it, it looks again after
+# twice that time, up to the second number; after this many looks it sleeps. Each look takes the interpreter from the working
+# thread: with a look every 0.3 ms, each after a wake, half of the calls in a loop that asks for every result took 8 to 60 us
+# longer.
 _GRACE_SECONDS, _LONGEST_GRACE_SECONDS, _LOOKS = 0.0003, 0.0024, 12
 _IDLE_SECONDS = 5.0  # a background thread without work ends; the next operator starts another (60 us)
 

@@ -1,7 +1,7 @@
 """Hooks of `os.fork`: waiting before a fork, and resetting in a forked child. Only this module registers such hooks.
 
-A child has one thread. Whatever another thread of the parent held or had half done at the fork stays that way forever: a
-lock, a half-imported library, a half-compiled kernel. So before a fork
+A child has one thread. Whatever another thread of the parent held or had half finished at the fork stays in that state forever:
+a lock, a half-imported library, a half-compiled kernel. So before a fork
 
 1. the steps of the packages run, from the highest package to the lowest (queues come to rest, see `context.py`),
 2. `fork_lock` is taken: no import and no compilation of ours is under way, and none begins (a compilation in the background
@@ -10,7 +10,7 @@ lock, a half-imported library, a half-compiled kernel. So before a fork
 After the fork `fork_lock` is released and the steps run from the lowest package to the highest, in the parent and in the child.
 
 Where a GPU is in use, a child does not collect its parent's garbage. A tensor that several streams have used asks the driver
-for an event when it dies; in a child that is an error, which ends the process.
+for an event when it is freed; in a child that is an error, which ends the process.
 
 Python runs hooks in the reverse order of their registration. Some libraries have hooks that take locks which a thread of
 ours may need to finish. These libraries are imported here, before our hook is registered. Otherwise `logging`'s lock would
@@ -31,7 +31,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import NamedTuple
 
-_LOCK_SECONDS = 60.0  # how long a fork waits for an import or a compilation; the slowest kernel takes 4 s
+_LOCK_SECONDS = 60.0  # the time that a fork waits for an import or a compilation; the slowest kernel takes 4 s
 
 
 class _Step(NamedTuple):

@@ -1,4 +1,4 @@
-"""One call of an operator: what will run, where, and its outcome."""
+"""One call of an operator: its work, its context and its outcome."""
 
 from __future__ import annotations
 

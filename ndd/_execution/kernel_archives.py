@@ -2,9 +2,9 @@
 
 `python -m ndd compile --archives ndd/_kernels` makes them. They are in the package's folder `_kernels`, which nobody writes
 to, and are named after their target: `x86-64-v3.zip`, `sm_90.zip`, `compute_120.zip`. A file of the archive holds the code
-of a kernel, in the form of a cache file; its name says everything that the code depends on. `archive.json` has
+of a kernel, in the form of a cache file; its name contains everything that the code depends on. `archive.json` has
 
-    target     what the code is made for: of a CPU "triple", "cpu" and "features", of a GPU its "architecture"
+    target     the processor that the code is for: of a CPU "triple", "cpu" and "features", of a GPU its "architecture"
     libraries  versions of the libraries that compiled it
 """
 

@@ -157,7 +157,7 @@ def set_default_stream(cuda_stream: Any, /, device_id: int | None = None) -> Non
     The default contexts of threads follow it. Other contexts keep the stream that was set when they were made.
 
     Args:
-        cuda_stream: what `stream` takes; None restores the streams of the contexts.
+        cuda_stream: as for `stream`; None restores the streams of the contexts.
         device_id: the number of the GPU; default: the stream's GPU.
 
     Raises RuntimeError without a GPU, TypeError for anything but a stream, ValueError for a stream of another GPU.
@@ -173,7 +173,7 @@ def set_current_stream(cuda_stream: Any, /) -> None:
     """Sets the stream for operators of this thread; None restores the default. See `set_default_stream`.
 
     Args:
-        cuda_stream: what `stream` takes; None restores the default stream.
+        cuda_stream: as for `stream`; None restores the default stream.
 
     Raises TypeError for anything but a stream, ValueError for a stream of another GPU.
     """

@@ -20,8 +20,8 @@ the expected one takes the result that was made ahead, any other call runs as in
           +- expected: a handle of what is made ahead; its value waits for the thread
           +- not expected: drop what was made ahead for this iteration; submit the call as usual
 
-What is learned
----------------
+Learning
+--------
 A batch of a reader knows the way to the next ones (`ReaderOutput`). An operator called on it, or on a result of such a call,
 belongs to an `Iteration`; so do numbers that the same thread draws meanwhile. Each call becomes a `RecordedCall`: the
 operator with its cached constants, where each input comes from (the reader, a call of the iteration, or a value from outside
@@ -35,7 +35,7 @@ When a loop is trusted
   user's.
 * A call takes a result if operator, constants, origin of the inputs, batch size and place of the random generator are the
   expected ones.
-* Numbers that `ndd.torchvision` draws from torch's generator on the host are foreseen by a copy of it, see
+* Numbers that `ndd.torchvision` draws from torch's generator on the host are predicted by a copy of it, see
   `random/host_draws.py`, as long as nothing else draws from it within an iteration.
 * Only results that the loop asked for before are made, with what they need; so an operator may still be fused with the one
   before it. If the loop asks for another result, it is made then.
@@ -43,29 +43,30 @@ When a loop is trusted
 
 When it is dropped
 ------------------
-At the first call in an iteration that is not the expected one, what was made ahead for this iteration goes, and the next
-iterations expect no more than the part before that call. A call without a result that was made ahead runs: when the work
-failed (the error is then that of the loop's own call), when no thread has begun it, when only other calls were expected to
-look at the result, and in a forked child. `reader.reset()` drops the batches, and with them what was made of them. Loops over
-two readers, on two GPUs, or of more than 32 calls are not followed beyond what is certain; nor is an operator of the user's,
-which could see that it runs early, or one that writes files.
+At the first unexpected call of an iteration, the results that were made ahead for it are dropped, and the next iterations
+expect only the part before that call. A call runs as usual if the work ahead failed (so that the loop's own call raises the
+error), if no thread has begun it, if only other calls were expected to use the result, and in a forked child. `reader.reset()`
+drops the batches and the results made from them. Loops over two readers, on two GPUs, or of more than 32 calls are followed
+only as far as is certain. Users' operators, which could notice that they run early, and operators that write files never run
+ahead.
 
-What it never changes
----------------------
+Guarantees
+----------
 * Values: a generator's numbers belong to its place at the call. (JPEGs that go to a GPU's engines are the exception: see
   `hw_decoder_load` of `decoders.image`.) Merged batches are split into memory of their own.
-* Errors: they rise at the loop's own call, with its line.
-* What torch writes on a GPU into a result or into a constant, before the loop goes on with it, is seen. Other writing is not,
-  as by NumPy into a batch of the reader: work on a copy.
+* Errors: raised at the loop's own call, with its line.
+* Writes by torch on a GPU into a result or a constant, before the loop uses it again, are noticed. Other writes, as by NumPy
+  into a batch of the reader, are not: work on a copy.
 
-How much it holds
------------------
+Memory
+------
 Three batches (`threads.DEPTH`) that the reader has read; for these it reads a few more than it would
 (`readers/epochs/read_ahead.py`). On a GPU small batches are merged, and three merged ones are under way: at most 8 batches,
 256 samples or 0.1 s of work each (`decision.py`). The results of all together are at most 1 GiB, or `NDD_LOOKAHEAD_BYTES` of the
-environment, but for one batch, however large. What only other calls look at, such as the decoded pictures before they are
-resized, counts while a batch is worked on, and goes when its last call has run. How large a batch is shows with the first one:
-until then one is worked on at a time. Four threads serve GPUs, one the CPU. A result lives as long as the loop's handle of it.
+environment, but for one batch, however large. Results that only other calls use, such as the decoded pictures before they are
+resized, count while a batch is worked on, and are freed when their last call has run. How large a batch is shows with the first
+one: until then one is worked on at a time. Four threads serve GPUs, one the CPU. A result lives as long as the loop's handle of
+it.
 
 How many cores it takes
 -----------------------

@@ -54,7 +54,7 @@ class CapturedLoop:
             Any, tuple[Any, tuple[int, int], int]
         ] = {}  # site: generator, its key, place in the first iteration
         self.drawn: dict[Any, int] = {}  # site: the step that drew last
-        self.words: dict[Any, int] = {}  # generator: how far it goes in an iteration
+        self.words: dict[Any, int] = {}  # generator: the numbers that it draws in an iteration
         self.counted = 0  # iterations since the first of `draws`
 
     @property
@@ -80,7 +80,7 @@ class CapturedLoop:
         Args:
             begun: returns the items when the loop begins. It gets a function to call before an item is returned, so that an
                 interrupt comes before that or after it.
-            free: called if the loop captures nothing: what it runs over may then be used in another way.
+            free: called if the loop captures nothing: its iterable may then be used in another way.
             left: called if the loop is left in its first iteration.
         """
         ordinary = False

@@ -44,7 +44,7 @@ def look_ahead(loop: LoopRecording, batch: Store, context: EvalContext) -> None:
 
 
 def _batches_to_merge(loop: LoopRecording) -> int:
-    """One until it is known how large the results are."""
+    """One until the size of the results is known."""
     usual = loop.expected[0].n
     if not loop.nbytes or 2 * usual > _MAX_SAMPLES:
         return 1
@@ -58,12 +58,12 @@ def _fit(loop: LoopRecording, output: ReaderOutput, count: int) -> bool:
     """Whether there is room for `count` more batches. Those that are made hold less than those that are worked on."""
     most, under_way = most_bytes(), loop.under_way
     if not loop.nbytes:
-        return False  # how large a batch is shows when the first is made
+        return False  # the size of a batch is known after the first one
     if (under_way + count) * loop.nbytes <= most:
         return True
     iterations = [store.iteration for k in range(1, under_way + 1) if (store := output.peek(k)) is not None]
-    made = len([i for i in iterations if i is not None and i.finished is not None])
-    return made * loop.kept + (under_way - made + count) * loop.nbytes <= most
+    finished = len([i for i in iterations if i is not None and i.finished is not None])
+    return finished * loop.kept + (under_way - finished + count) * loop.nbytes <= most
 
 
 def _coming_batches(output: ReaderOutput, loop: LoopRecording, count: int) -> list[Store]:

@@ -31,7 +31,7 @@ def follow_reader(store: Store, peek: Callable[[int], Store | None], loop: LoopR
 
 def match(call: Call, invocation: Invocation) -> bool:
     """Records a call, if it belongs to a loop. Whether its result is made ahead: then there is nothing to run."""
-    if not call.op.ours or not call.op.may_run_ahead:  # what a user's operator does may be seen
+    if not call.op.ours or not call.op.may_run_ahead:  # the effects of a user's operator may be visible
         return False
     origin = sources_of(call)
     if origin is None:

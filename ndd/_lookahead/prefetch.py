@@ -133,7 +133,7 @@ _contexts = Memoized(_new_context, limit=16)
 def expected_calls(
     loop: LoopRecording, batches: list[Store], distance: int, context: EvalContext
 ) -> list[PrefetchedCall | None]:
-    """The expected calls for coming batches; None for one that cannot be made ahead. Nothing runs."""
+    """The expected calls for coming batches; None for one that cannot run ahead. Does not run them."""
     source = MergedBatches(batches) if len(batches) > 1 else SingleBatch(batches[0])
     spec, usual = Spec.of(*kind_of(batches[0])), loop.expected[0].n
     calls: list[PrefetchedCall | None] = []

@@ -23,8 +23,8 @@ _HANDLES = (Tensor, Batch)
 
 
 def times_written(store: Store) -> int:
-    """How often torch wrote to memory of a GPU. Nobody counts that of the CPU, nor what other libraries write, or torch in
-    its inference mode."""
+    """The number of times that torch wrote to memory of a GPU. Writes to CPU memory are not counted, nor those of other
+    libraries, or of torch in its inference mode."""
     return 0 if store.on_cpu else sum([0 if t.is_inference() else t._version for t in store.owners()])
 
 
@@ -57,7 +57,7 @@ class RecordedCall:
         named: the arguments that are values.
         sources: for each input, then each argument that is a value: None, a `LoopConstant`, or (number of a call, of its
             outputs).
-        words: how far its generator goes on in an iteration; None where that is not known.
+        words: the numbers that its generator draws in an iteration; None if unknown.
     """
 
     __slots__ = ("batched", "cached", "draws", "inputs", "n", "named", "op", "sources", "words")
@@ -101,7 +101,7 @@ class LoopRecording:
         requested: numbers of the calls whose results the loop itself asked for.
         under_way: the number of next batches that are being worked on.
         kind: the kind of the batches for which `expected` was recorded, see `kind_of`.
-        nbytes, seconds: what the work on a batch took lately; 0 as long as none was worked on.
+        nbytes, seconds: the recent memory and time of the work on a batch; 0 before the first one.
         kept: of these bytes those that are held until the loop takes the batch.
         gpu: the GPU of its calls.
         pace: whether the loop takes batches more slowly than they are made.

@@ -45,7 +45,7 @@ The life of a call
       +--------------------- result: stores            naming.py puts operator, sample and file in front of an error
 
 What the author of an operator writes
-------------------------------
+-------------------------------------
     @operator(layouts=("HWC", ...))
     def grid_mask(images, /, *, ratio: PerSample[float] = 0.5):
         return like(images)           # what comes out: dtype, number of axes, layout, device; no data

@@ -39,7 +39,7 @@ _LONG_NS = 100_000
 
 
 class Call:
-    """One call of an operator: what its functions may ask for besides their inputs and arguments.
+    """One call of an operator: facts that its functions may need besides their inputs and arguments.
 
     Attributes:
         n: the number of samples.

@@ -52,7 +52,7 @@ class CachedCall:
         self.constants: Any = None  # compared with the constants of a call with an equal key
         self.plans: dict[Any, CachedPlan] = {}
         self.made_once: dict[Any, Any] = {}  # see `Call.once` and `Call.once_for_shapes`
-        self.kernels: dict[Any, Any] = {}  # GPU: what launches share, see `Launch`
+        self.kernels: dict[Any, Any] = {}  # GPU: the parts that launches share, see `Launch`
         self.columns: dict[Any, Any] = {}  # GPU: the facts about inputs and outputs that all launches share
         self.missed = 0  # calls in a row for which no plan was cached
         self.came_once: set[int] = set()  # hashes of shapes that have come once

@@ -37,7 +37,7 @@ def operator(
     ndd: eager on a background thread, any EvalMode, ragged batches, per-sample arguments, errors at the user's line.
 
     Args:
-        layouts: what input 0 may have; an input without a layout takes the first one of its rank.
+        layouts: the layouts that input 0 may have; an input without a layout takes the first one of its rank.
         types: the element types that input 0 may have ("u8", "f32", ...); for `*inputs` all of them. Default: all.
         dtypes: the element types that the argument `dtype` may be.
         frames: unroll a leading F (video) of any input into samples, with per-frame arguments.
@@ -46,9 +46,9 @@ def operator(
             memory, also when the work is on a GPU), "anywhere" (where they lie).
         outputs: the number of outputs, or a function that returns it; its parameters name the arguments that it
             needs, or inputs, which are True if given.
-        cut: what the CPU kernel may get as one array in place of a sample: "whole", nothing else; "elements", several samples or a
-            part of one, since it looks at single elements (arrays of one axis, if it is compiled); "rows", the same along the first
-            axis of its views.
+        cut: the data that the CPU kernel may get as one array instead of a sample: "whole", nothing else; "elements", several
+            samples or a part of one, since it looks at single elements (arrays of one axis, if it is compiled); "rows", the
+            same along the first axis of its views.
         elementwise: True is `cut="elements"`.
         masks: an image HW is taken as HWC with one channel, and comes out as HW. The operator never sees it.
         paths: inputs may be paths (str, os.PathLike, lists of them), which the operator gets as characters.

@@ -1,4 +1,4 @@
-"""Results for batches without samples: nothing is computed, but the known extents of the results are worked out."""
+"""Results for batches without samples: nothing is computed but the known extents of the results."""
 
 # This package may use attributes that are private to users, such as `Handle._value`.
 # pyright: reportPrivateUsage=false

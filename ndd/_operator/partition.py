@@ -91,7 +91,7 @@ def parallel_for(
     """Runs `loop(counter, limit, *fields)` on as many threads as pay off, until all of `count` samples have been taken.
 
     Args:
-        context: whose threads these are.
+        context: the owner of the threads.
         loop: takes up to `limit` samples, by `next_index(counter)`, and returns True. It returns False while it is being
             compiled: then nothing has been done, and nothing will be.
         count, nbytes: the number of samples, and the approximate number of bytes that are moved.
@@ -299,17 +299,20 @@ class SampleLoop:
         total = int((counts if work is None else counts * work).sum())
         threads = cut.threads if total > _MOST else 1
         length = max(min(max(total // (_EACH * threads), _ELEMENTS), _MOST) // max(width, 1), 1)
-        of = None
+        cuts: tuple[np.ndarray, np.ndarray, np.ndarray] | None = (
+            None  # of each piece: its sample, its beginning, its length
+        )
         if cut.joined:
             count = int(counts.sum())
             begin = np.arange(0, max(count, 1), length)
-            of, lengths = np.zeros(len(begin), np.int64), np.minimum(count - begin, length)
+            cuts = np.zeros(len(begin), np.int64), begin, np.minimum(count - begin, length)
         elif len(counts) and counts.max() > length:
             parts = -(-counts // length)
             of = np.repeat(np.arange(len(counts)), parts)
             begin = (np.arange(len(of)) - np.repeat(np.cumsum(parts) - parts, parts)) * length
-            lengths = np.minimum(counts[of] - begin, length)
-        if of is not None:
+            cuts = of, begin, np.minimum(counts[of] - begin, length)
+        if cuts is not None:
+            of, begin, lengths = cuts
             for k, place in enumerate(self._places):
                 pieces = lengths[:, None] if flat else extents[k][of]
                 pieces[:, 0] = lengths

@@ -88,7 +88,7 @@ class Plan:
         kernel: computes a sample on the CPU in place of the role `.cpu`, if the choice depends on types or shapes. A
             `functools.partial` of a kernel gives it numbers of its own (`Rows`: for each sample), which a GPU does not get.
             A dict of kernels says by a mask `[N]` which samples each is for.
-        cut: what may be cut, if it differs from the operator's `cut`.
+        cut: replaces the operator's `cut`.
         inputs: the numbers of the inputs that the CPU kernel takes. Default: all.
         work: the approximate work of each sample on the CPU in bytes, `[N]`, or of every sample. Default: the bytes of its
             arrays.

@@ -17,9 +17,7 @@ from ndd._tensor.type_guards import is_list, is_tuple
 
 _NUMBERS: tuple[type[Any], ...] = (bool, int, float, np.generic)
 _PYTHON_NUMBERS = frozenset({bool, int, float})
-_FORMAT = (
-    2  # of `marshal`: its bytes tell types and the sign of a zero; later versions depend on who else holds the value
-)
+_FORMAT = 2  # of `marshal`: its bytes tell types and the sign of a zero; later versions depend on other references to the value
 _SMALL = 256  # elements
 _MOST_SEEN = 1024
 

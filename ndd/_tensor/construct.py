@@ -412,7 +412,7 @@ def _over_cuda(array: Any, torch: Any) -> Tensor:
         batched=False,
     )
     if torch.cuda.is_available():
-        # What torch has queued so far writes this memory: our stream must wait for it.
+        # Work that torch has queued so far writes this memory: our stream must wait for it.
         store.ready = torch.cuda.current_stream(array.device).record_event()
     result = Tensor._of_store(store)
     result._external = True

@@ -274,7 +274,7 @@ def type_id(dtype: Any) -> Any:
     """DALI's enum value of a `DType`.
 
     Args:
-        dtype: what `ndd.dtype` takes.
+        dtype: as for `ndd.dtype`.
 
     Raises ValueError for anything but an element type of DALI.
 

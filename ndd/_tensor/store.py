@@ -149,7 +149,7 @@ class Store:
         self.dtype = dtype
         self.layout = layout
         self.device = device
-        # Of a list of tuples and an array of the shapes, one is given and the other is made on demand. For 64 samples the list
+        # The shapes come as a list of tuples or as an array; the other form is made on demand. For 64 samples the list
         # takes 10 us, the array 5 us.
         given_list = not isinstance(shapes, np.ndarray)
         self.n = len(shapes)

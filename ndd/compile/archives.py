@@ -20,7 +20,7 @@ ALL_GPUS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120", "co
 
 
 def begin(folder: Path, level: str, cache: str) -> None:
-    """Of a process, before it imports numba: it compiles for a level, and uses the archives of `folder`."""
+    """Makes this process, which has not imported numba yet, compile for a level and use the archives of `folder`."""
     os.environ.update(environment(level), NDD_CACHE_DIR=cache)
     kernel_archives.folder = folder
 

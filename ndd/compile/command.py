@@ -1,4 +1,4 @@
-"""The `compile` command: which operators, where for, the progress bars; lines where the output is not a terminal."""
+"""The `compile` command: its operators, its targets, and progress bars (lines if the output is not a terminal)."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compiles what typical calls need: `bench ops` has them. What is kept already is not compiled again."""
+    """Compiles the kernels of typical calls, which are those of `bench ops`. Cached kernels are not compiled again."""
     _quiet()
     calls = chosen(args.operators)
     architectures = _architectures(",".join(archives.ALL_GPUS) if args.gpu is None and args.archives else args.gpu)
@@ -169,16 +169,16 @@ def _processes(count: int, begin: Callable[[], None] | None = None) -> Iterator[
 
 
 def _without_gpu(begin: Callable[[], None] | None) -> None:
-    """What runs in these processes needs no GPU: a pretended one has its memory on the host, and a real one's driver would
+    """These processes need no GPU: a pretended one has its memory on the host, and a real one's driver would
     only cost memory on it."""
-    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # not "", which Windows takes for a variable that is not set
+    os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # not "", which Windows treats as an unset variable
     if begin is not None:
         begin()
     _quiet()
 
 
 def _quiet() -> None:
-    """Who asked for it need not be told that kernels are compiled, and waits for them."""
+    """Does not log that kernels are compiled, and waits for them."""
     from ndd._compiled.background import background
 
     background.forbid()
@@ -186,7 +186,7 @@ def _quiet() -> None:
 
 
 def _call(name: str) -> str:
-    """Makes one call of the table, or runs a program in small; "", or why it cannot be made here."""
+    """Makes one call of the table, or runs a small program; returns "", or the reason why it cannot be made here."""
     import ndd
     from ndd.bench.libraries import finish
 
@@ -205,7 +205,7 @@ def _call(name: str) -> str:
 def _prepare() -> None:
     from ndd._compiled.thread_team import address_of_shared
 
-    address_of_shared()  # every batch needs it where there are threads; two samples may not, nor does a single core
+    address_of_shared()  # every batch on threads needs it, but two samples or a single core may not
     gc.freeze()  # numba's tables, which the collector would look through after each kernel
 
 
@@ -259,7 +259,7 @@ def _compile_beside_gpu(calls: list[str]) -> None:
 
 
 def _texts(calls: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The texts that these calls would give to the GPU's compiler, with a kernel of each; and why a call gives none."""
+    """The sources that these calls would pass to the GPU's compiler, with a kernel of each; and why a call has none."""
     import ndd
     from ndd._operator import all_operators
     from ndd.bench.libraries import finish
@@ -276,12 +276,12 @@ def _texts(calls: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
             continue
         try:
             finish(TABLE[name](ndd, _inputs("gpu")))
-        except Exception as error:  # not for the GPU, or it needs what only a real one gives
+        except Exception as error:  # not for the GPU, or it needs a real one
             failed[name] = _first_line(error)
             continue
         for path, other in operators.items():
             if operator is not None and operator.cuda_source in other.fuses:
-                # Both in one kernel, where the second takes what the first gives: not videos, say.
+                # Both in one kernel, if the second takes the results of the first, which is not so for videos.
                 with contextlib.suppress(Exception), ndd.EvalMode.deferred:
                     finish(getattr(ndd, path)(TABLE[name](ndd, _inputs("gpu"))))
     for name in [call for call in calls if call in recipes.OF_BOTH]:

@@ -1,4 +1,4 @@
-"""The GPU path on the CPU: everything of it but the GPU, whose memory is CPU memory and whose launches go elsewhere.
+"""The GPU path on the CPU, without the GPU: its memory is CPU memory, and its launches go elsewhere.
 
 A real GPU of the machine is not used, and torch says that there is none: host memory is not pinned, and no address in the
 process is one of a GPU. The tests run the kernels as C++ behind it (`tests/emulated_gpu.py`), `python -m ndd compile` only
@@ -40,7 +40,7 @@ class NullTorchStream:
         return True
 
     def synchronize(self) -> None:
-        """Counts how often it was asked to."""
+        """Counts its calls."""
         self.synchronized += 1
 
 
@@ -75,7 +75,7 @@ def pretend(gpu: Any, put: Callable[[Any, str, Any], None] = setattr) -> None:
     """
     import torch
 
-    # By import_module: some rooms export functions under the names of their files.
+    # By import_module: some packages export functions under the names of their files.
     compile, event, scope, context, stream, schedule, device, memory, tensor = (
         importlib.import_module(f"ndd.{name}")
         for name in (
@@ -85,7 +85,7 @@ def pretend(gpu: Any, put: Callable[[Any, str, Any], None] = setattr) -> None:
     )  # fmt: skip
     for name in ("launch", "transfer"):
         importlib.import_module(f"ndd._cuda.{name}")  # so that their names are replaced too
-    put(torch.cuda, "is_available", lambda: False)  # what asks it would allocate on a real GPU, or wait for one
+    put(torch.cuda, "is_available", lambda: False)  # code that asks would allocate on a real GPU, or wait for one
     put(device, "_gpu_count", gpu.count)
     put(context._local, "defaults", {})
     _replace_everywhere(put, memory.torch_device, lambda _: torch.device("cpu"))
@@ -104,7 +104,7 @@ def pretend(gpu: Any, put: Callable[[Any, str, Any], None] = setattr) -> None:
 
 
 def _decode_to_host_memory(put: Callable[[Any, str, Any], None]) -> None:
-    """nvImageCodec's C library decodes with its CPU decoders, to where the memory of the GPU is said to be."""
+    """nvImageCodec's C library decodes with its CPU decoders, into the memory that stands for the GPU's."""
     codec, pool = (importlib.import_module(f"ndd.decoders.nvimgcodec.{name}") for name in ("c_api", "decoder_pool"))
     decoder, pictures = codec.Decoder, codec.Pictures
     put(pool, "Decoder", lambda library, _, *rest: decoder(library, None, *rest[:-1], ""))  # no options

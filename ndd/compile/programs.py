@@ -1,5 +1,5 @@
-"""Programs in small, run once so that their kernels are kept: the loop, `bench speech`, `readers`, `video` and `torchvision`, the
-demo, and the recipes of `recipes.py`.
+"""Small versions of programs, run once to cache their kernels: the loop, `bench speech`, `readers`, `video` and `torchvision`,
+the demo, and the recipes of `recipes.py`.
 
 `bench ops` calls each operator by itself; these call the code between them: readers, batches of files, random arguments.
 """
@@ -122,7 +122,7 @@ def _programs() -> Iterator[tuple[str, Callable[..., None]]]:
 
 
 PROGRAMS = dict(itertools.chain(_programs()))
-"""By name: what runs a program in small; it is given an empty folder."""
+"""By name: functions that run a small version of a program in an empty folder."""
 
 
 def run_program(name: str, **how: Any) -> None:

@@ -60,7 +60,7 @@ def _run_torchvision(folder: Path, device: str = "cpu", seed: int = 0) -> None:
 
 
 def _runs_recipe(name: str) -> Callable[..., None]:
-    """What runs a recipe with each of its settings."""
+    """The functions that run a recipe with each of its settings."""
 
     def run(folder: Path, device: str = "cpu", seed: int = 0) -> None:
         import ndd
@@ -124,9 +124,9 @@ OF_BOTH: dict[str, Callable[..., None]] = {
     "torchvision": _run_torchvision,
     **{f"recipes.{name}": _runs_recipe(name) for name in RECIPES},
 }
-"""By name: what runs recipes, on a device, by random numbers of a seed."""
+"""By name: functions that run recipes on a device, with a seed for random numbers."""
 PROGRAMS = {"pictures": _run_pictures, **OF_BOTH}
-"""By name: what runs a program in small; it is given an empty folder."""
+"""By name: functions that run a small version of a program in an empty folder."""
 _INPUTS = {
     "imagenet_train": _many,
     "detection": _with_boxes,

@@ -1,4 +1,4 @@
-"""The `coverage` command: the public names of DALI's dynamic mode; which of them ndd has, and how well."""
+"""The `coverage` command: the public names of DALI's dynamic mode, and how well ndd supports each."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ _WALKED = {"math": "tensor/test_math.py"}  # modules whose names are all taken b
 
 
 class Evidence:
-    """The tests of the checkout that this package is in; without it or pytest, every answer is "?"."""
+    """The tests of this package's checkout; without a checkout or pytest, every answer is "?"."""
 
     def __init__(self):
         self._texts: dict[str, str] = {}
@@ -51,7 +51,7 @@ class Evidence:
         if owner in _WALKED:
             return _WALKED[owner]
         pattern = re.compile(_pattern(owner, last))
-        plain = "" if last.startswith("__") else last  # looked for first, which takes a tenth of the time
+        plain = "" if last.startswith("__") else last  # searched first, which takes a tenth of the time
         counts = {file: len(pattern.findall(text)) for file, text in self._texts.items() if plain in text}
         best = max(counts, key=lambda file: counts[file], default="")
         return best if best and counts[best] else "-"
@@ -70,7 +70,7 @@ def _pattern(owner: str, last: str) -> str:
 
 
 def _calling() -> Any:
-    """The module that knows the cases, with the cases collected: they stand in test files, which find each other so."""
+    """The module that collects the cases, which are in test files that import each other by this path."""
     sys.path.insert(0, str(_TESTS))
     try:
         importlib.import_module("cases").table()

@@ -4,8 +4,8 @@ Only reads the files of a checkout, so that any state of the project can be coun
 Blank lines do not count; documentation (docstrings) has a column of its own.
 
 A file is an operator's own if nothing else uses it: the module that declares it, what only that imports, the kernel
-text that only these name, `tests/.../test_<name>.py` and what only that imports. What several operators use is listed
-with the number of its users, and counted to none. Of a file that declares or tests several, the operator's own
+text that only these name, `tests/.../test_<name>.py` and what only that imports. Parts that several operators use are listed
+with the number of their users, and count for none of them. Of a file that declares or tests several, the operator's own
 statements and cases count.
 """
 
@@ -22,7 +22,7 @@ from ndd.coverage.table import operator_names
 
 DEFAULT = ("flip", "normalize", "multi_paste", "hsv", "reductions.sum")
 _ROOMS = ("ops", "decoders", "io", "noise", "random", "reductions", "segmentation", "transforms", "experimental")
-_CASES = ("REGISTRY_CASES", "TABLE")  # what dictionaries of cases are called, and were
+_CASES = ("REGISTRY_CASES", "TABLE")  # the name of dictionaries of cases, and its predecessor
 _KERNELS = re.compile(r"[\w/]+\.cuh?")
 
 
@@ -38,7 +38,7 @@ class Piece:
 
 
 def report(root: Path, paths: Iterable[str], every: bool = False) -> str:
-    """The files and lines of each operator, and the sum; ValueError for an operator that the checkout has not."""
+    """The files and lines of each operator, and the sum; ValueError for an operator that is not in the checkout."""
     checkout = Checkout(root)
     wanted = sorted(checkout.declared) if every else list(paths) or list(DEFAULT)
     unknown = [path for path in wanted if path not in checkout.declared]
@@ -67,7 +67,7 @@ def _line(piece: Piece, root: Path) -> str:
 
 
 class Checkout:
-    """The files under `root`: which operator is declared where, and who uses what."""
+    """The files under `root`: the declarations of operators, and the users of each file."""
 
     def __init__(self, root: Path):
         self.root = root.resolve()
@@ -101,7 +101,8 @@ class Checkout:
         return sorted(parts, key=lambda piece: piece.users > 1)
 
     def _declaration(self, path: str) -> Path | None:
-        """The file that declares an operator: of its name in its room, else any that defines the name there."""
+        """The file that declares an operator: the file with its name in its package, otherwise any that defines the name
+        there."""
         *rooms, name = path.split(".")
         folder = self.package.joinpath(*(rooms or ["ops"]))
         files = [folder.with_suffix(".py"), *sorted(folder.glob("*.py" if rooms else "**/*.py"))]
@@ -156,7 +157,7 @@ def _defined(file: Path) -> set[str]:
 
 @functools.cache
 def _named(file: Path, package: Path, tests: Path | None = None) -> list[Path]:
-    """The modules of the operators' rooms, of `_cpu` and `_cuda` that a file imports, and the kernels that it names."""
+    """The modules of operators' packages, `_cpu` and `_cuda` that a file imports, and the kernels that it names."""
     text = file.read_text(encoding="utf-8")
     if file.suffix != ".py":
         beside = (
@@ -221,7 +222,7 @@ def _part(file: Path, nodes: list[ast.AST], name: str) -> Piece:
 
 
 def _counted(file: Path, nodes: list[ast.AST] | None) -> tuple[int, int]:
-    """(code, docs): the non-blank lines outside and inside of docstrings; of some statements only, if they are given."""
+    """(code, docs): the non-blank lines outside and inside of docstrings, of all statements or of those passed."""
     lines = file.read_text(encoding="utf-8").splitlines()
     filled = {number for number, line in enumerate(lines, 1) if line.strip()}
     if file.suffix != ".py":

@@ -37,7 +37,7 @@ Written by `python -m ndd coverage --index notebooks/operators.md`; the text is 
 first input; a leading F is video, whose frames are processed as images of their own. "any" means that the operator does
 not restrict them; "-" that its inputs are no images.
 """
-# Operators that look at layouts in their own way, and families whose inputs have none.
+# Operators that check layouts themselves, and families whose inputs have none.
 _LAYOUTS = {
     "element_extract": "F first, or none",
     "sequence_rearrange": "F first, or none",
@@ -109,7 +109,7 @@ def _relative(file: Path, folder: Path) -> str:
 
 
 def _sentence(documented: Any) -> str:
-    """The first sentence of a docstring, on one line, with nothing in it that a table would take for its own."""
+    """The first sentence of a docstring, on one line, without characters that have a meaning in tables."""
     paragraph = " ".join((inspect.getdoc(documented) or "").split("\n\n")[0].split())
     first = re.match(r".*?\.(?=\s|$)", paragraph)
     return (first.group() if first else paragraph).replace("|", r"\|")

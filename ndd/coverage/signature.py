@@ -50,7 +50,7 @@ def _signature(function: Any) -> list[inspect.Parameter]:
 
 
 def _positional(ours: list[inspect.Parameter], theirs: list[inspect.Parameter]) -> list[str]:
-    """Data inputs: as many, as many of them required, and whether there may be more. Their names cannot be used."""
+    """Data inputs: their number, the number of required ones, and whether there may be more. Their names cannot be used."""
     counts = []
     for side in (ours, theirs):
         inputs = [p for p in side if p.kind is _POSITIONAL]

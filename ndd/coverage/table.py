@@ -1,4 +1,4 @@
-"""DALI's public names, one by one: whether ndd has them, on which devices, with the same parameters, tested by what."""
+"""DALI's public names, one by one: whether ndd has them, on which devices, with the same parameters, and with which tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OPERATORS = ("cpu", "gpu", "cpu gpu")
 
 @dataclasses.dataclass(frozen=True)
 class Row:
-    """One name. `kind` is what DALI has: its devices for an operator, else function, class, reader, dtype, ..."""
+    """One name. `kind` describes it in DALI: its devices for an operator, otherwise function, class, reader, dtype, ..."""
 
     name: str
     kind: str

@@ -48,7 +48,7 @@ def _default(value: Any) -> str:
 
 
 def names() -> list[str]:
-    """The lines of torchvision's own names, of the release that the list says."""
+    """The lines of torchvision's own names, of the release in the list."""
     return [line for line in _NAMES.read_text(encoding="utf-8").splitlines() if line and line[0] != "#"]
 
 

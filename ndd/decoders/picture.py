@@ -66,7 +66,7 @@ def decode(
     header's is an error.
 
     Args:
-        window: what to decode, in the upright picture.
+        window: the part to decode, in the upright picture.
         seen: the part of the upright picture that is used; pixels outside it are undefined.
         kernel_failed: the JPEG kernel has tried this picture before, in a batch.
     """

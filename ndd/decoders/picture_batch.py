@@ -38,7 +38,7 @@ class PictureBatch:
         images: the pixels of single pictures, by number.
         block: the pixels of all pictures, one after the other, if a backend has decoded them into one block; `images` is then
             empty.
-        errors: of the bad pictures, by number.
+        errors: the errors of bad pictures, by number.
     """
 
     def __init__(self, call: Call, operand: Operand, arguments: dict[str, Any]):

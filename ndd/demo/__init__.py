@@ -1,5 +1,5 @@
-"""Things to try: sixteen photographs and a sound. `python -m ndd demo` trains a small classifier on the photographs, through the
-loop of the README."""
+"""Data for experiments: sixteen photographs and a sound. `python -m ndd demo` trains a small classifier on the photographs,
+through the loop of the README."""
 
 from __future__ import annotations
 

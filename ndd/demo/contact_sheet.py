@@ -14,7 +14,7 @@ _GAP = 4
 
 
 def save(images: Any, path: Path) -> tuple[int, int]:
-    """Writes normalised `[N, 3, H, W]` images as tiles of one PNG; gives its width and height."""
+    """Writes normalised `[N, 3, H, W]` images as tiles of one PNG; returns its width and height."""
     from PIL import Image
 
     pixels = images.detach().cpu().numpy().transpose(0, 2, 3, 1) * np.array(STD) + np.array(MEAN)

@@ -19,7 +19,7 @@ class Folder:
     classes: list[str]
 
     def repeated(self, least: int) -> Folder:
-        """The same files listed as often as it takes to have `least` of them."""
+        """The same files, repeated until there are at least `least`."""
         times = -(-least // len(self.files))
         return Folder(self.root, self.files * times, self.labels * times, self.classes)
 

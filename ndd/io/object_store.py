@@ -104,7 +104,7 @@ def object_store(
         cache_size: the limit of the cache in bytes; beyond it the least recently used objects are removed. Default: 10 GiB,
             or `NDD_OBJECT_CACHE_SIZE`.
         connections: the number of requests that this process runs at once.
-        retries: how often a request is repeated that got no response, a broken one, or a 5xx.
+        retries: the number of times that a request without a response, with a broken one, or with a 5xx is repeated.
         timeout: seconds for one request.
         client_options: options of the stores of obstore: `region`, `endpoint`, `skip_signature=True` (public buckets),
             `request_payer=True` (buckets whose readers pay), `virtual_hosted_style_request` and others. Child processes get

@@ -228,7 +228,7 @@ class PipelineBody(PipelineOptions):
 
         Args:
             name: of the operator that draws.
-            seed: of this call; None: it follows from the pipeline's seed.
+            seed: the seed of this call; None: derived from the pipeline's seed.
         """
         call_state = OperatorState(f"random {name}", lambda _, seed: ndd.random.RNG(seed), seeded=True, seed=seed)
         return call_state if self._tracing else self._states.known_here(call_state)

@@ -295,7 +295,7 @@ def _is_fixed(key: ast.expr, assigned: list[str]) -> bool:
 
 
 def _reads(node: ast.AST) -> Counter[str]:
-    """How often variables are read."""
+    """The number of times that variables are read."""
     names = (n for n in ast.walk(node) if isinstance(n, ast.Name))
     return Counter(n.id for n in names if not isinstance(n.ctx, ast.Store))
 

@@ -21,7 +21,7 @@ _local = _Local()
 
 
 def pipelines() -> list[Any]:
-    """The pipelines whose bodies are entered on this thread, the innermost last."""
+    """The pipelines whose bodies this thread is in, the innermost last."""
     return _local.pipelines
 
 
@@ -87,8 +87,8 @@ def user_frame() -> types.FrameType:
 
 
 def called_here(step: Callable[..., Any]) -> Callable[..., Any]:
-    """Calls a step as if from the user's line that recorded it. Errors name the innermost line outside this package, which
-    would otherwise be the one of `run()`."""
+    """Calls a step as if it were at the user's line that recorded it. Errors name the innermost line outside this package,
+    which would otherwise be the one of `run()`."""
     frame = user_frame()
     line = _STEP.replace(
         co_filename=frame.f_code.co_filename, co_name=frame.f_code.co_name, co_firstlineno=frame.f_lineno

@@ -1,4 +1,4 @@
-"""`pipeline_def` where code for DALI imports it from: `pipeline.experimental`."""
+"""`pipeline_def` for code that imports it from DALI's `pipeline.experimental`."""
 
 from ndd.pipeline.definition import pipeline_def
 

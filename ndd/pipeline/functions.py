@@ -28,7 +28,7 @@ from ndd.pipeline.sources import ExternalSource, check_source
 from ndd.random.streams import PipelineRNG
 from ndd.types import Constant
 
-# Arguments of pipeline mode that mean nothing to an operator that runs at once.
+# Arguments of pipeline mode without a meaning for an operator that runs at once.
 _WITHOUT_EFFECT = ("name", "preserve", "bytes_per_sample_hint", "seed")
 _SOURCE_OPTIONS = (
     "batch", "batch_info", "blocking", "bytes_per_sample_hint", "cuda_stream", "cycle", "device", "dtype", "layout", "ndim",
@@ -123,7 +123,7 @@ def _exists(home: Any, path: str, name: str) -> bool:
 
 
 def _experimental(path: str) -> Any:
-    """`fn.experimental.<path>`: ndd's experimental operator of that name, or the one that it has become."""
+    """`fn.experimental.<path>`: ndd's experimental operator of that name, or its successor."""
     home: Any = getattr(ndd, "experimental", None)
     names = path.split(".")[1:]
     if not names:

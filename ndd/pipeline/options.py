@@ -14,7 +14,7 @@ from ndd.pipeline.checkpoints import restored_states
 
 
 class StreamPolicy(Enum):
-    """How DALI's executor shares out streams; accepted, without effect."""
+    """How DALI's executor assigns streams; accepted, without effect."""
 
     UNSPECIFIED = "unspecified"
     SINGLE = "single"

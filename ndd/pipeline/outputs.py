@@ -24,7 +24,7 @@ class PipelineTensor:
     """
 
     def __new__(cls, data: Any, layout: str | None = None, is_pinned: bool | None = None) -> Any:
-        """An object of the class for its device, if the class does not say it."""
+        """Makes an object of the class for its device, unless the class is for one device."""
         if cls is PipelineTensor:
             kind: Any = TensorGPU if data.device.device_type == "gpu" else TensorCPU
             return super().__new__(kind)
@@ -172,7 +172,7 @@ class TensorList:
     """
 
     def __new__(cls, data: Any, layout: str | None = None, is_pinned: bool | None = None) -> Any:
-        """An object of the class for its device, if the class does not say it."""
+        """Makes an object of the class for its device, unless the class is for one device."""
         if cls is TensorList:
             kind: Any = TensorListGPU if data.device.device_type == "gpu" else TensorListCPU
             return super().__new__(kind)

@@ -49,7 +49,7 @@ class Pipeline(PipelineBody):
         exec_pipelined, exec_async: False runs nothing ahead.
         output_dtype, output_ndim, output_layout: expected properties of the outputs, one for each or one for all; checked.
         enable_checkpointing: `checkpoint()` can be called; batches carry the state after them.
-        checkpoint: what `checkpoint()` gave: the pipeline goes on from there.
+        checkpoint: a result of `checkpoint()`, from which the pipeline continues.
         enable_memory_stats: `executor_statistics()` has numbers.
         bytes_per_sample, set_affinity, max_streams, default_cuda_stream_priority, exec_dynamic,
             experimental_exec_dynamic, stream_policy, concurrency: accepted and stored as attributes without effect.
@@ -73,10 +73,10 @@ class Pipeline(PipelineBody):
 
     def _prepare(self) -> None:
         super()._prepare()
-        self._places: str | None = None  # after the run whose outputs were given out last
-        self._scheduled = 0  # runs that were scheduled and not given out yet
+        self._places: str | None = None  # after the last run whose outputs were returned
+        self._scheduled = 0  # runs that were scheduled and not returned yet
         self._ahead: ReadAhead[Any] | None = None
-        self._out: Any = None  # the outputs of a run until they are handed over
+        self._out: Any = None  # the outputs of a run until they are returned
         self._ended = False
         self._use: PipelineAPIType | None = None
         self._checks_use = True
@@ -406,7 +406,7 @@ class Pipeline(PipelineBody):
         own it takes the stored one.
 
         Args:
-            serialized_pipeline: what `serialize` of ndd gave. ValueError for anything else.
+            serialized_pipeline: a result of ndd's `serialize`. ValueError for anything else.
 
         Raises RuntimeError for what `serialize` did not give.
         """

@@ -32,7 +32,8 @@ _CHECKS = ("output_dtype", "output_ndim", "output_layout")
 
 
 def definition_text(pipeline: Any, outputs: Iterable[Any]) -> str:
-    """The definition of a pipeline with these outputs, which are recorded nodes. RuntimeError for what cannot be written."""
+    """The definition of a pipeline with these outputs, which are recorded nodes. RuntimeError for values that cannot be
+    written."""
     outputs = tuple(outputs)
     numbers: dict[int, int] = {}
     rows = []
@@ -83,7 +84,7 @@ def definition_in(text: Any) -> dict[str, Any]:
 
 
 def outputs_of(definition: dict[str, Any]) -> list[Any]:
-    """Makes the calls of a definition, inside `with pipeline:`, and gives its outputs."""
+    """Makes the calls of a definition, inside `with pipeline:`, and returns its outputs."""
     results: list[Any] = []
     try:
         for row in definition["calls"]:

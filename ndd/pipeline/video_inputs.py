@@ -1,4 +1,4 @@
-"""`fn.experimental.inputs.video`: a long video that is fed, some sequences of frames a run."""
+"""`fn.experimental.inputs.video`: a long video that is fed, and read as some sequences of frames in each run."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ _TOLD = 8  # the most sample numbers to list
 
 
 def explain(value: Any) -> str:
-    """Tells how a value was computed while a profile was on: what ran, where, how long, what was fused, what had run ahead,
+    """Tells how a value was computed while a profile was on: what ran, where, how long, what was fused, what ran ahead,
     which decoder decoded which picture.
 
     Args:

@@ -168,7 +168,7 @@ class DictMapper(BaseNode[dict[str, Any]]):
 
 
 class ToTorch(BaseNode[tuple[torch.Tensor, ...]]):
-    """A node that makes tuples of torch tensors from the dicts of another node, in their order.
+    """A node that makes tuples of torch tensors from another node's dicts, in their order.
 
     Where one entry is on a GPU, those on the CPU are copied there; entries on different GPUs are a ValueError.
 

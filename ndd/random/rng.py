@@ -82,7 +82,7 @@ class RNG:
         if seed is not None and state is not None:
             raise ValueError("Cannot specify both `seed` and `state`: a state contains its seed.")
         self._branches = 0  # the number of child processes since the last restart
-        self._restarts = 0  # how often its state was set, even to the same state
+        self._restarts = 0  # the number of times that its state was set, even to the same state
         self._cached_index = -1
         self._cached_words: tuple[int, ...] = ()
         if state is not None:

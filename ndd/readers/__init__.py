@@ -2,10 +2,10 @@
 
 What is where
 -------------
-    reader.py        `Reader`: what users call
+    reader.py        `Reader`: the methods for users
     definition.py    `Definition`: the part of a reader that its author writes
     options.py       the arguments that all readers share; `signature.py` adds them to each reader's own
-    output.py        `Output`: what a reader declares of each output
+    output.py        `Output`: a reader's declaration of each output
     file.py, ...     the readers, a file each
     epochs/          what happens between `next_epoch` and a batch
     sampling/        the order of the samples
@@ -37,7 +37,7 @@ Life of a sample
 Add a reader
 ------------
 1. `readers/name.py`: copy the nearest reader. `file.py` reads whole files, `mxnet.py` records in containers, `numpy.py` files
-   that are parsed. A reader is a class with a docstring (what it gives, "Args" of its own arguments only, an example that
+   that are parsed. A reader is a class with a docstring (its outputs, "Args" of its own arguments only, an example that
    runs), `_open` and `_outputs`; `definition.py` lists what else it may override. Look into `files/` for paths, list files and
    patterns (`file_tree.py`), for bytes (`file_reading.py`) and for an index that takes long to build (`index_cache.py`); into
    `stores/` for the store to subclass. A path may be a URL: ask `file_reading.py` for sizes (`status`) and bytes and

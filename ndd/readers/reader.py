@@ -1,4 +1,4 @@
-"""`Reader`: what users call."""
+"""`Reader`: the methods of a reader for users."""
 
 from __future__ import annotations
 

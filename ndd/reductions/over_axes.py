@@ -22,7 +22,7 @@ from ndd.reductions.kernels import reducing
 from ndd.reductions.launches import reduce_on_gpu
 
 _TYPES = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "f32")
-# What is accumulated, and how it becomes the result.
+# The accumulated value, and its conversion into the result.
 _COMPUTED = {
     "sum": ("sum", "plain"), "mean": ("sum", "mean"), "mean_square": ("square", "mean"), "rms": ("square", "root"),
     "variance": ("deviation", "mean"), "std_dev": ("deviation", "root"), "min": ("min", "plain"), "max": ("max", "plain"),

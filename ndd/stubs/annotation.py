@@ -82,8 +82,8 @@ def plain(annotation: Any, names: Names) -> str:
 
 
 def accepted(annotation: Any, names: Names, batch: bool) -> list[str]:
-    """What an operator takes for an argument, as the members of a union: more than its annotation says, as
-    `_operator/arguments.py` converts. `batch`: whether a value for each sample is among it."""
+    """The types that an operator takes for an argument, as the members of a union: more than its annotation says, as
+    `_operator/arguments.py` converts. `batch`: whether they include a value for each sample."""
     kind = getattr(annotation, "kind", None)
     if type(annotation).__name__ == "PerSample":
         handles = [names.add("ndd._typing", "Array"), *([names.add("ndd._tensor", "Batch")] if batch else [])]

@@ -72,7 +72,7 @@ def _lines(module: ModuleType, name: str, names: Names) -> list[str]:
 
 
 def _as_declared(function: Any, names: Names) -> tuple[list[inspect.Parameter], str]:
-    """The parameters and the result of a function or of a constructor, as its annotations say."""
+    """The parameters and the result of a function or of a constructor, from its annotations."""
     signature = inspect.signature(function, eval_str=True)
     parameters = [
         p.replace(
@@ -85,7 +85,7 @@ def _as_declared(function: Any, names: Names) -> tuple[list[inspect.Parameter], 
 
 
 def _evaluated(annotation: Any, module: str) -> Any:
-    """An annotation that is a text still: of a signature put together from a reader's own arguments and shared ones."""
+    """An annotation that is still a text, from a signature of a reader's own arguments and shared ones."""
     if not isinstance(annotation, str):
         return annotation
     shared = {**vars(typing), **vars(collections.abc), "DeviceLike": DeviceLike, **vars(options)}

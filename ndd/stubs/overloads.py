@@ -1,4 +1,4 @@
-"""An operator as overloads: what goes in, and whether a Tensor or a Batch comes out."""
+"""An operator as overloads: the types of its inputs, and whether it returns a Tensor or a Batch."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def _batch_only(operator: Any) -> bool:
 
 
 def operator_overloads(name: str, function: Any, names: Names) -> list[str]:
-    """The forms of a public operator, in this order: Tensors alone give a Tensor; a Batch as first input gives a Batch;
+    """The forms of a public operator, in this order: only Tensors return a Tensor; a Batch as first input returns a Batch;
     a Batch elsewhere, or a `batch_size`, gives a Batch.
 
     The first input of the last form is no Batch, so that `Tensor | Batch` there fits no form as a whole: the type
@@ -111,7 +111,7 @@ def _added(p: inspect.Parameter, operator: Any, names: Names, batch: bool) -> in
 
 
 def _written(p: inspect.Parameter, options: list[str], names: Names) -> inspect.Parameter:
-    """A parameter with annotation and default as texts. None may be given where it is the default."""
+    """A parameter with annotation and default as texts. None may be passed if it is the default."""
     if p.default is None and "Any" not in options:
         options = [*options, "None"]
     value = p.default if p.default is _EMPTY else default(p.default, names)

@@ -1,4 +1,4 @@
-"""`Header`: what the header of an encoded picture says."""
+"""`Header`: the content of an encoded picture's header."""
 
 from __future__ import annotations
 

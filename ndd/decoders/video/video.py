@@ -45,8 +45,8 @@ def video(
         frames: numbers of frames, in any order and with repetitions, instead of the four arguments above.
         times: moments in seconds, instead of all others (not in DALI): the frame shown at each moment; the first frame
             before it, the last one after it.
-        pad_mode: what replaces frames that the video does not have: "constant" (`fill_value`), "edge" (the nearest frame),
-            "reflect_101" or "reflect_1001" (mirrored at the last frame, or after it), "none" (they are left out).
+        pad_mode: the replacement for frames that the video does not have: "constant" (`fill_value`), "edge" (the nearest
+            frame), "reflect_101" or "reflect_1001" (mirrored at the last frame, or after it), "none" (they are left out).
         fill_value: one number, or red, green and blue.
         build_index, affine: accepted for compatibility with DALI, without effect.
 

@@ -36,10 +36,10 @@ def clahe(
     Args:
         input: uint8, layout HWC (the layout of an input that has none), 1 or 3 channels. Three are R, G and B.
         tiles_x, tiles_y: tiles from left to right and from top to bottom; at least 1.
-        clip_limit: how often a value may occur, in multiples of the average; smaller means less contrast. 0, a negative number
+        clip_limit: the highest count of a value, in multiples of the average; smaller means less contrast. 0, a negative number
             or NaN: no limit.
         luma_only: of RGB images, equalize the lightness L of CIE L*a*b* (8 bits, as `cv2.COLOR_RGB2Lab`) and keep a and
-            b. Otherwise each channel is equalized by itself. Without effect for one channel.
+            b. Otherwise each channel is equalized separately. Without effect for one channel.
         bins: accepted and without effect: there are always 256, as in DALI on the CPU.
 
     Element type, shape and layout stay. Equal to OpenCV: `cv2.createCLAHE(clip_limit, (tiles_x, tiles_y))`, between

@@ -18,7 +18,7 @@ COUNTED_BY_A_THREAD = 64  # numbers for each GPU thread: enough to outweigh addi
 def equalize(input, /, *, rule: str = "opencv"):
     """Spreads the values of each channel over the whole range, so that all are about equally frequent.
 
-    Each channel of each image (or frame of a video) is equalized by itself. With `below(v)` the number of its pixels that are
+    Each channel of each image (or frame of a video) is equalized separately. With `below(v)` the number of its pixels that are
     at most `v` and `least` that number for its darkest value, a pixel `v` becomes
     `round(255 * (below(v) - least) / (pixels - least))`, halves to even. A channel of a single value stays as it is.
 
@@ -60,7 +60,7 @@ def _(input, *, rule):
 @equalize.cpu
 @kernel
 def equalize_planes(image, out, pillow):
-    """Equalizes each channel of each plane [planes, pixels, channels] by itself."""
+    """Equalizes each channel of each plane [planes, pixels, channels] separately."""
     planes, pixels, channels = image.shape
     if pixels == 0:
         return

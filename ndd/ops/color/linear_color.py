@@ -13,7 +13,7 @@ from ndd._operator import Operand, Plan, bad_sample, operator
 from ndd._tensor import DType
 
 _TYPES = ("u8", "i16", "i32", "f16", "f32")
-_RANGES = {"u8": 255.0, "i16": 32767.0, "i32": 2147483647.0}  # what a `brightness_shift` of 1 adds; floats: 1
+_RANGES = {"u8": 255.0, "i16": 32767.0, "i32": 2147483647.0}  # the effect of a `brightness_shift` of 1; floats: 1
 
 MODERATE = 1e6  # factors up to this one keep sums of bytes within 32-bit integers
 

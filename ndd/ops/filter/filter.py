@@ -42,7 +42,7 @@ def filter(
 ):
     """Filters images, volumes and video with weights of your own.
 
-    `out[i] = sum over k of filter[k] * data[i - anchor + k]` along the spatial axes, for each channel by itself: a
+    `out[i] = sum over k of filter[k] * data[i - anchor + k]` along the spatial axes, for each channel separately: a
     cross-correlation, i.e. a convolution with the reversed filter.
 
     Args:

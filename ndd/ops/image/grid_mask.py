@@ -30,7 +30,7 @@ def grid_mask(
 
     Args:
         input: any element type (DALI: uint8, int16, int32 and float32). A layout in which W follows H, such as HWC,
-            CHW, HW or FHWC (video: each frame by itself, and arguments may differ between frames); without these letters, HWC
+            CHW, HW or FHWC (video: each frame separately, and arguments may differ between frames); without these letters, HWC
             or HW by rank. DALI 2.4.0 uses the first two axes as rows and columns whatever the layout, which is right for HWC
             only.
         angle: the angle of the grid, in radians.

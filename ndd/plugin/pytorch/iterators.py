@@ -256,7 +256,7 @@ class TorchIterator:
             source.reset()
 
     def _look_ahead(self) -> None:
-        """Finds out whether the epoch is over if only the next batch would tell."""
+        """Finds out whether the epoch is over in cases where only the next batch tells."""
         if self._first is not None:
             return
         try:
@@ -288,7 +288,7 @@ class DALIGenericIterator(TorchIterator):
         fill_last_batch: deprecated, warns: True is `FILL`, False is `PARTIAL`.
         dynamic_shape: has no effect: shapes may always change from batch to batch.
         last_batch_padded: with `size`: whether the reader pads the last batch with its last sample.
-        last_batch_policy: `LastBatchPolicy.FILL`, `DROP` or `PARTIAL`: what becomes of a last batch that is not full.
+        last_batch_policy: `LastBatchPolicy.FILL`, `DROP` or `PARTIAL`: the treatment of a last batch that is not full.
         prepare_first_batch: run the pipelines once in the constructor, so that errors show there.
 
     The tensors share the memory of the pipeline's outputs and stay valid, and unchanged, as long as they are held.

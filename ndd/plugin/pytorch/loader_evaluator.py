@@ -1,4 +1,5 @@
-"""How much of a training's time is waiting for data: a loader that is timed, or replaced by batches in memory."""
+"""Measures the share of a training's time that is spent waiting for data: times a loader, or replaces it by batches in
+memory."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ __all__ = ["LoaderEvaluator"]
 
 
 class LoaderEvaluator:
-    """Wraps a loader: "log" measures how long each batch takes, "replay" gives batches that are in memory already.
+    """Wraps a loader: "log" measures the time of each batch, "replay" returns batches that are in memory already.
 
     Train an epoch with the loader and one with `mode="replay"`: the difference is what waiting for data costs.
 
@@ -120,7 +121,7 @@ class LoaderEvaluator:
         Path(target).write_text(json.dumps(self.get_metrics(), indent=2), encoding="utf-8")
 
     def print_summary(self) -> None:
-        """Prints what is wrapped, and the counts and times of the latest epoch.
+        """Prints the wrapped loader, and the counts and times of the latest epoch.
 
         >>> from ndd.plugin.pytorch.loader_evaluator import LoaderEvaluator
         >>> LoaderEvaluator([1, 2]).print_summary()

@@ -25,7 +25,7 @@ class BatchMaker:
 
     Args:
         reader: held weakly, so that a reader without other references is freed at once, and its threads end.
-        outputs: what the reader declares.
+        outputs: the reader's declarations.
 
     Attributes:
         name: how errors call the reader.
@@ -39,7 +39,7 @@ class BatchMaker:
     dataset: Dataset
     ahead: RecordReadAhead | None
     peeked: PeekedBatches
-    recordings: dict[Any, LoopRecording]  # of each output: what loops do with its batches
+    recordings: dict[Any, LoopRecording]  # for each output: the calls of loops on its batches
 
     def __init__(self, reader: Definition, outputs: tuple[Output, ...]):
         self._reader = weakref.ref(reader)

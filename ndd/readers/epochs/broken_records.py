@@ -21,7 +21,7 @@ class Skipped(NamedTuple):
     Attributes:
         number: its number in the data set.
         source: the file, or the container and the record's place in it; without the secrets of a URL.
-        error: what is wrong with it.
+        error: the error of the record.
     """
 
     number: int

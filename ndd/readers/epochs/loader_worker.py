@@ -79,7 +79,7 @@ class Worker:
         self._count = 0
         self._place = str(session.state())
         with session.progress.same_use():
-            session.progress.restore(session.progress.saved())  # what the parent's epoch owes is the rest of one
+            session.progress.restore(session.progress.saved())  # the parent's epoch is the rest of one
         self._fields = session.progress.saved()
         parent = multiprocessing.parent_process()
         place = zlib.crc32(repr(self._fields).encode())

@@ -61,7 +61,7 @@ class Session(BatchMaker):
         self._taking = False  # a step is being taken from read-ahead
         self.peeked = PeekedBatches()
         self._last: LastBatch = "fill"  # how the batches read ahead were cut
-        self.recordings: dict[Any, Any] = {}  # of each output: what loops do with its batches, see `_lookahead`
+        self.recordings: dict[Any, Any] = {}  # for each output: the calls of loops on its batches, see `_lookahead`
 
     def entered(self) -> threading.RLock:
         """The lock; in a forked child, where threads are gone and locks may be stuck, everything is new."""

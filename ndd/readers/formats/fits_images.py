@@ -24,13 +24,14 @@ KINDS = ("u1", "i1", "i2", "u2", "i4", "u4", "i8", "u8", "f4", "f8")
 """The element types of images, as NumPy names them; `KIND` is a place in this list."""
 
 MOST_AXES = 8
-# What a row of `facts` says of an image: what became of it, its element type, its axes (the slowest first, from SHAPE on), where
+# A row of `facts` about an image: its outcome, its element type, its axes (the slowest first, from SHAPE on), where
 # it begins in its buffer and how many bytes it has there.
 STATE, KIND, NDIM, PLACE, BYTES, SHAPE = range(6)
 FACTS = SHAPE + MOST_AXES
 LEFT, DONE, CROWDED = range(3)
-"""The outcome: the image is left to Python; it was read; or there was no room, and the other facts say how much it needs."""
-# What a row of `rooms` says of a buffer: its address, where in it the next image may begin, and where the last must end.
+"""The outcome: the image is left to Python; it was read; or there was no room, and the other facts tell the size that it
+needs."""
+# A row of `rooms` about a buffer: its address, where in it the next image may begin, and where the last must end.
 ADDRESS, USED, LIMIT = range(3)
 
 _BLOCK, _CARD = 2880, 80

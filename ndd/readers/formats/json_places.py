@@ -18,7 +18,7 @@ from ndd._cpu.element_copies import copy_bytes
 _SPACE, _QUOTE, _COMMA, _DIGIT_0, _DIGIT_9, _LETTER_U = b' ",09u'  # all other white space has lower numbers than " "
 _BACKSLASH, _LIST, _LIST_END, _OBJECT, _OBJECT_END = b"\\[]{}"
 _EACH = 0x0101010101010101  # 8 letters at once
-# Brackets have the bit of letters; what is lower may be a quote.
+# Brackets have the bit of letters; lower characters may be quotes.
 _LETTERS, _HIGH = np.uint64(0x40 * _EACH), np.uint64(0x80 * _EACH)
 _QUOTES, _ONES = np.uint64(_QUOTE * _EACH), np.uint64(_EACH)
 

@@ -134,7 +134,7 @@ def _all_differ(used: list[np.ndarray]) -> bool:
 
 
 def numbers(data: np.ndarray, width: int, count: int) -> np.ndarray:
-    """`count` numbers of `width` bits in runs: one number, and how often; or groups of eight, packed."""
+    """`count` numbers of `width` bits in runs: one number and its count; or groups of eight, packed."""
     if not 1 <= width <= 32:
         raise ValueError(f"numbers of {width} bits")
     compact, left, parts = Compact(data.data), count, [np.zeros(0, np.int64)]

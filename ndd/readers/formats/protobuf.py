@@ -14,7 +14,7 @@ from ndd._compiled.jit import kernel
 from ndd._cpu.byte_order import little_endian
 
 BROKEN = -1  # in place of a count: the bytes are not a message
-TEXTS, FIRST, LAST, VARINTS, VALUE, MOST, FACTS = 0, 1, 3, 5, 6, 7, 8  # what `fields` tells about a field
+TEXTS, FIRST, LAST, VARINTS, VALUE, MOST, FACTS = 0, 1, 3, 5, 6, 7, 8  # the facts from `fields` about a field
 
 
 @kernel
@@ -109,9 +109,9 @@ def messages(data, starts, ends, wanted, keep_last, places, counts):
 def fields(data, starts, ends, places):
     """The fields of each message: `found[i, number]`, as far as there are such rows, is
 
-    * `TEXTS`: how often it occurs with a length (wire 2),
+    * `TEXTS`: the number of times that it occurs with a length (wire 2),
     * `FIRST`, `FIRST + 1`: start and end of the first of these; `LAST`, `LAST + 1`: of the last one,
-    * `VARINTS`: how often it occurs as a varint; `VALUE`: the last one,
+    * `VARINTS`: the number of times that it occurs as a varint; `VALUE`: the last one,
     * `MOST`: how many numbers it can hold at most, if it is a list of numbers, packed or not;
 
     and `found[i, 0, 0]` is 0, or `BROKEN` for what is not a message. All of it must be 0 before.

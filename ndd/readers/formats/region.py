@@ -22,7 +22,7 @@ class Region:
         start: (argument, numbers) of the argument for the start; None for 0.
         end: the same for the end or the extent; None for the array's end.
         axes: the axes that the numbers are for; None for all.
-        policy: "error", "pad" or "trim_to_shape": what happens beyond the array.
+        policy: "error", "pad" or "trim_to_shape": the behaviour beyond the array.
     """
 
     start: tuple[str, tuple[float, ...]] | None

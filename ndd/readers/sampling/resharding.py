@@ -18,7 +18,7 @@ import numpy as np
 from ndd.readers.sampling.numbers import Listing, joined
 from ndd.readers.sampling.sampler import Order, Shards, epoch_batches, taken_inside
 
-_DEEPEST = 100  # how often one epoch may be divided again
+_DEEPEST = 100  # the number of times that one epoch may be divided again
 _FURTHEST = 1_000_000  # the largest epoch in a state of another rank: its place is found by going through all epochs
 
 

@@ -12,20 +12,21 @@ import numpy as np
 
 from ndd._execution.memoize import Memoized
 from ndd.io.object_store import connections
-from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, BatchedStore, Jobs, Records, detached
+from ndd.readers.stores.records import THREADS_OF_STORES, BatchedStore, Jobs, Records, detached
 
 _KEPT_BYTES = 1 << 28  # of decoded chunks, so that a shuffle with a buffer decodes a chunk once
 _MOST_KEPT = 256  # chunks
 _LEAST_KEPT = 2
 # Threads that wait for chunks of an object store. Batches share chunks, so about half of the threads wait for another's request.
 _THREADS = 2 * THREADS_OF_STORES
+_TOGETHER = 1 << 24  # bytes of a store's rows that are read together: shuffled, they lie in ten chunks, and each takes 0.3 ms
 _REST = 4  # a chunk is given up when a quarter of its rows is left: a shuffle with a buffer asks for the last ones much later
 
 
 class ChunkStore(BatchedStore):
     """Records of which several are decoded together. The most recently used chunks stay decoded. If there are more chunks than
     that, the one of which most rows have been asked for is dropped first, and its other rows are kept; and rows may be given to
-    their batch without a copy, once: who asks for them again gets them from the chunk that is decoded again.
+    their batch without a copy, once: a second request decodes the chunk again.
 
     A subclass decodes a chunk (`load`), returns rows of it (`rows`) and names them (`source_in`).
 
@@ -45,7 +46,7 @@ class ChunkStore(BatchedStore):
         self._rests = _Rests() if len(counts) > limit else None
         self.threads = 2  # one decodes the next chunk while the other takes rows of the current one
         if remote:  # a thread for each requested chunk
-            self.at_once, self.bytes_together = connections(), BYTES_OF_STORES
+            self.at_once, self.bytes_together = connections(), _TOGETHER
             self.threads = min(_THREADS, limit)
 
     def load(self, chunk: int) -> Any:

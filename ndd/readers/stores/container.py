@@ -119,7 +119,7 @@ class ContainerStore(BatchedStore):
 
         Args:
             container: index into `paths`.
-            offsets, sizes: where each range begins and how long it is, in bytes: int64 arrays.
+            offsets, sizes: the beginning and the size of each range in bytes: int64 arrays.
         """
         with self._open(container) as file:
             return file.read_joined(np.zeros(len(offsets), np.int64), offsets, sizes)
@@ -131,7 +131,7 @@ class ContainerStore(BatchedStore):
 
         Args:
             container: index into `paths`.
-            offsets, sizes: where each range begins and how long it is, in bytes: int64 arrays.
+            offsets, sizes: the beginning and the size of each range in bytes: int64 arrays.
         """
         with self._open(container) as file:
             return file.read_packed(np.zeros(len(offsets), np.int64), offsets, sizes)

@@ -30,8 +30,8 @@ def words(count: int, generator: torch.Generator | None = None) -> tuple[np.ndar
     words that were used."""
     generator = torch.default_generator if generator is None else generator
     state = generator.get_state()
-    made = torch.empty(-(-count // 2), dtype=torch.int64).random_(-(2**63), None, generator=generator)
-    pairs = made.numpy().view(np.uint64)
+    pairs_of_words = torch.empty(-(-count // 2), dtype=torch.int64).random_(-(2**63), None, generator=generator)
+    pairs = pairs_of_words.numpy().view(np.uint64)
     halves = np.stack((pairs >> np.uint64(32), pairs & np.uint64(0xFFFFFFFF)), axis=1).astype(np.uint32)
 
     def take(used: int) -> None:
