@@ -299,26 +299,15 @@ class SampleLoop:
         total = int((counts if work is None else counts * work).sum())
         threads = cut.threads if total > _MOST else 1
         length = max(min(max(total // (_EACH * threads), _ELEMENTS), _MOST) // max(width, 1), 1)
-        cuts: tuple[np.ndarray, np.ndarray, np.ndarray] | None = (
-            None  # of each piece: its sample, its beginning, its length
-        )
-        if cut.joined:
-            count = int(counts.sum())
-            begin = np.arange(0, max(count, 1), length)
-            cuts = np.zeros(len(begin), np.int64), begin, np.minimum(count - begin, length)
-        elif len(counts) and counts.max() > length:
-            parts = -(-counts // length)
-            of = np.repeat(np.arange(len(counts)), parts)
-            begin = (np.arange(len(of)) - np.repeat(np.cumsum(parts) - parts, parts)) * length
-            cuts = of, begin, np.minimum(counts[of] - begin, length)
-        if cuts is not None:
-            of, begin, lengths = cuts
+        pieces = _pieces(counts, length, cut.joined)
+        if pieces is not None:
+            of, begins, counts = pieces
             for k, place in enumerate(self._places):
-                pieces = lengths[:, None] if flat else extents[k][of]
-                pieces[:, 0] = lengths
-                step = begin * place.like.dtype.itemsize
-                self._places[k] = place._replace(extents=pieces, offsets=step if flat else step * rows[k][of])
-            self.of, counts, work = of, lengths, work if work is None else work[of]
+                own = counts[:, None] if flat else extents[k][of]
+                own[:, 0] = counts
+                offsets = begins * place.like.dtype.itemsize
+                self._places[k] = place._replace(extents=own, offsets=offsets if flat else offsets * rows[k][of])
+            self.of, work = of, work if work is None else work[of]
             self.fields = [f if isinstance(f, tuple) else f[of] for f in self.fields]
         operands = len(extents) - 1
         if operands in (1, 2) and flat:
@@ -344,6 +333,21 @@ class SampleLoop:
             call.context, self.loop, (order, tuple(fields)), len(order), self.nbytes, (stores, fields, held),
             call.pace(self.kernel),
         )  # fmt: skip
+
+
+def _pieces(counts: np.ndarray, length: int, joined: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """Pieces of at most `length` rows: the sample of each, its first row and its number of rows; None if each sample is one
+    piece. If the samples are joined, all pieces are of sample 0."""
+    if joined:
+        total = int(counts.sum())
+        begins = np.arange(0, max(total, 1), length)
+        return np.zeros(len(begins), np.int64), begins, np.minimum(total - begins, length)
+    if not len(counts) or counts.max() <= length:
+        return None
+    parts = -(-counts // length)
+    of = np.repeat(np.arange(len(counts)), parts)
+    begins = (np.arange(len(of)) - np.repeat(np.cumsum(parts) - parts, parts)) * length
+    return of, begins, np.minimum(counts[of] - begins, length)
 
 
 def bits_of(value: Any) -> Any:
