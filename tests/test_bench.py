@@ -455,6 +455,11 @@ def test_train_knows_its_sides(alone):
         list(train.measure(alone, None, sides="ndd,tensorflow"))
 
 
+def test_train_knows_its_networks(alone):
+    with pytest.raises(ValueError, match=r"--only: expected a part of one of small network, batch 32, got 'ResNet-9'"):
+        list(train.measure(alone, None, only="ResNet-9"))
+
+
 def test_networks_have_as_many_weights_as_published():
     from ndd.bench.residual_networks import network
 

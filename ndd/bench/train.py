@@ -64,6 +64,9 @@ def measure(
         raise ValueError(f"--sides: expected some of {', '.join(SIDES)}, got {unknown[0]!r}")
     chosen = [side for side in SIDES if side.lower() in wanted]
     chosen = [side for side in chosen if "DALI" not in side or "DALI" in setting.libraries]
+    titles = [training.title() for training in TRAININGS[setting.device]]
+    if not any([only.lower() in title.lower() for title in titles]):
+        raise ValueError(f"--only: expected a part of one of {'; '.join(titles)}, got {only!r}")
     for training in TRAININGS[setting.device]:
         if only.lower() in training.title().lower():
             more = ["--steps", str(steps or _STEPS[setting.device])]

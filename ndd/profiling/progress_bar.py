@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from time import perf_counter
 from typing import Any, TypeVar
 
 from ndd._tensor.handle import Handle
@@ -46,13 +47,22 @@ def progress(epoch: Iterable[Item], *, desc: str | None = None, **options: Any) 
 
 
 def _shown(epoch: Iterable[Item], bar_of: Any, options: dict[str, Any]) -> Iterator[Item]:
-    profile, samples = Profile(keeps_spans=False), 0
+    profile, samples, unseen = Profile(keeps_spans=False), 0, 0.0
     with profile, bar_of(**options) as bar:
-        for item in epoch:
+        items = iter(epoch)
+        while True:
+            begun, seen = perf_counter(), profile.waited
+            try:
+                item = next(items)
+            except StopIteration:
+                return
+            # A DataLoader and a generator are waited for as a reader is, but no profile sees it.
+            unseen += max(0.0, perf_counter() - begun - (profile.waited - seen))
             yield item
             samples += samples_of(item)
             rate = (samples or profile.images) / profile.seconds
-            bar.set_postfix_str(f"{rate:,.0f} images/s, {100 * profile.waiting:.0f} % waiting", refresh=False)
+            waiting = min((profile.waited + unseen) / profile.seconds, 1.0)
+            bar.set_postfix_str(f"{rate:,.0f} images/s, {100 * waiting:.0f} % waiting", refresh=False)
             bar.update()
 
 

@@ -18,7 +18,7 @@ from ndd._compiled import background as room, kernel_cache, thread_team as team
 from ndd._compiled.intrinsics import array_at
 from ndd._compiled.jit import Kernel, kernel
 from ndd._compiled.sample_loops import SampleLoop, _by_fallback, of_sample
-from ndd.decoders.jpeg import baseline as jpeg
+from ndd.decoders.jpeg import backend as jpeg
 from ndd.decoders.sound import batch_kernels as sound_batch, decode as sound_decode
 
 
@@ -257,18 +257,19 @@ def sounds(form, subtype):
 @pytest.mark.parametrize(
     ("room", "decoded"),
     [
-        pytest.param(jpeg, lambda: [np.asarray(ndd.decoders.image(encoded()["420.jpg"]))], id="JPEG"),
+        pytest.param(jpeg._LOOPS, lambda: [np.asarray(ndd.decoders.image(encoded()["420.jpg"]))], id="JPEG"),
         pytest.param(sound_batch, lambda: sounds("FLAC", "PCM_24"), id="FLAC"),
         pytest.param(sound_batch, lambda: sounds("WAV", "PCM_16"), id="WAV"),
     ],
 )
 def test_other_libraries_decode_meanwhile(room, decoded, monkeypatch):
     expected, calls = decoded(), []
-    for name, result in list(vars(room).items()):
+    names = room if isinstance(room, dict) else vars(room)
+    for name, result in list(names.items()):
         each_file = room is sound_batch and name.startswith(("decode_", "open_", "read_"))
         if isinstance(result, Kernel) and result._fallback is not None and not each_file:
             fallback = result._fallback
-            monkeypatch.setattr(room, name, lambda *options, f=fallback: calls.append(f) or f(*options))
+            monkeypatch.setitem(names, name, lambda *options, f=fallback: calls.append(f) or f(*options))
     monkeypatch.setattr(
         sound_decode, "loop_over_samples", lambda item: calls.append(item) or functools.partial(_by_fallback, item)
     )

@@ -191,7 +191,7 @@ def test_large_kernels_are_linked_through_others(folder, monkeypatch):
 
 
 def test_a_call_is_resolved_once(folder, monkeypatch):
-    """Numba does so each time that it goes over a function: compiling took a quarter longer."""
+    """Numba does so each time that it goes over a function: compiling took a tenth longer."""
     from numba.core.typing.context import BaseContext
 
     resolved, of_numba = [], BaseContext.resolve_function_type

@@ -41,6 +41,24 @@ def test_the_share_of_waiting():
     assert shares[0] > 50 > shares[1]
 
 
+def test_the_share_of_waiting_for_a_loader_of_torch():
+    """Also for a generator, whose work no profile sees."""
+
+    def slow():
+        for _ in range(4):
+            time.sleep(0.02)
+            yield torch.zeros(2)
+
+    shares = []
+    for seconds in (0.0, 0.1):
+        shown = io.StringIO()
+        for _ in ndd.progress(slow(), file=shown, mininterval=0):
+            time.sleep(seconds)
+        shares.append(int(re.findall(r"(\d+) % waiting", shown.getvalue())[-1]))
+    assert shares[0] > 80
+    assert 5 < shares[1] < 50
+
+
 @pytest.mark.parametrize("item", [torch.zeros(3, 2), (torch.zeros(3), 1), {"x": np.zeros((3, 4))}, [np.zeros(3)]])
 def test_other_loops(item):
     shown = io.StringIO()

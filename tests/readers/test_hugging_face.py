@@ -1,5 +1,6 @@
 """Data sets of Hugging Face: what the library wrote or holds in memory, with pictures that nobody decodes."""
 
+import importlib
 import struct
 
 import numpy as np
@@ -130,3 +131,19 @@ def test_names_that_are_no_text(tmp_path):
     path.write_bytes(path.read_bytes().replace(b"label", b"la\xffel"))
     with pytest.raises(RuntimeError, match=r"HuggingFace: .*a\.arrow: expected a schema of Arrow"):
         len(HuggingFace(path, columns="label"))
+
+
+def test_batches_of_arrow_files_may_be_written_to(tmp_path, monkeypatch):
+    """Also where there are more record batches than stay decoded: the library's own memory may not be written to."""
+    monkeypatch.setattr(importlib.import_module("ndd.readers.stores.chunks"), "_KEPT_BYTES", 100_000)
+    table = pa.table({"image": [bytes([number]) * 5000 for number in range(64)]})
+    with pa.ipc.new_stream(str(tmp_path / "a.arrow"), table.schema) as stream:
+        stream.write_table(table, max_chunksize=8)
+    reader = HuggingFace(tmp_path, columns="image")
+    for _ in range(2):
+        seen = []
+        for (batch,) in reader.next_epoch(8):
+            for sample in batch.tensors:
+                seen.append(np.asarray(sample).tobytes())
+                sample.torch().zero_()
+        assert seen == table["image"].to_pylist()

@@ -73,11 +73,11 @@ WHOLE = {
     "AutoAugment": [*FIRST, v2.AutoAugment(), *LAST],
 }
 NORMALIZED = "crop_mirror_normalize"
-WINDOWS, STEP = ["image", "random_resized_crop", "_columns"], ["_columns", "_columns", "augment"]
+WINDOWS, STEP = ["image", "random_resized_crop", "torch_numbers"], ["torch_numbers", "torch_numbers", "augment"]
 CALLS = {
     "val": ["image", "resize_crop_mirror", NORMALIZED],
     "train": [*WINDOWS, NORMALIZED],
-    "TrivialAugment": [*WINDOWS, "flip", *STEP, NORMALIZED, "_columns", "_columns", "erase"],
+    "TrivialAugment": [*WINDOWS, "flip", *STEP, NORMALIZED, "torch_numbers", "torch_numbers", "erase"],
     "RandAugment": [*WINDOWS, "flip", *STEP, *STEP, NORMALIZED],
     "AutoAugment": [*WINDOWS, "flip", *STEP, *STEP, NORMALIZED],
 }

@@ -12,13 +12,16 @@ import numpy as np
 
 from ndd._execution.memoize import Memoized
 from ndd.io.object_store import connections
-from ndd.readers.stores.records import BYTES_OF_STORES, THREADS_OF_STORES, BatchedStore, Jobs, Records, detached
+from ndd.readers.stores.records import THREADS_OF_STORES, BatchedStore, Jobs, Records, detached
 
 _KEPT_BYTES = 1 << 28  # of decoded chunks, so that a shuffle with a buffer decodes a chunk once
 _MOST_KEPT = 256  # chunks
 _LEAST_KEPT = 2
 # Threads that wait for chunks of an object store. Batches share chunks, so about half of the threads wait for another's request.
 _THREADS = 2 * THREADS_OF_STORES
+_TOGETHER = (
+    1 << 24
+)  # bytes of a store's rows that are read together: shuffled, they lie in ten chunks, and each takes 0.3 ms
 _REST = 4  # a chunk is given up when a quarter of its rows is left: a shuffle with a buffer asks for the last ones much later
 
 
@@ -45,7 +48,7 @@ class ChunkStore(BatchedStore):
         self._rests = _Rests() if len(counts) > limit else None
         self.threads = 2  # one decodes the next chunk while the other takes rows of the current one
         if remote:  # a thread for each requested chunk
-            self.at_once, self.bytes_together = connections(), BYTES_OF_STORES
+            self.at_once, self.bytes_together = connections(), _TOGETHER
             self.threads = min(_THREADS, limit)
 
     def load(self, chunk: int) -> Any:

@@ -142,7 +142,8 @@ def _detached(samples: Packed, may_stay: bool) -> Packed:
     """Samples that stay are in the first buffers."""
     sizes = volumes(samples.shapes)
     wanted = np.bincount(samples.which, sizes, len(samples.buffers))
-    stay = may_stay & (wanted * _HELD >= np.maximum([len(buffer) for buffer in samples.buffers], 1))
+    held = np.array([len(buffer) if buffer.flags.writeable else np.inf for buffer in samples.buffers])
+    stay = may_stay & (wanted * _HELD >= np.maximum(held, 1))
     kept = [buffer for buffer, stays in zip(samples.buffers, stay.tolist(), strict=True) if stays]
     which, starts = (np.cumsum(stay) - 1)[samples.which], samples.starts.copy()
     moved = np.flatnonzero(~stay[samples.which])

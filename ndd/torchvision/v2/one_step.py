@@ -12,7 +12,8 @@ import numpy as np
 import ndd
 from ndd.auto_aug import augment as kinds
 from ndd.torchvision.interpolation import interpolation_mode
-from ndd.torchvision.v2.functional.warps import BILINEAR, NEAREST, affine_matrix
+from ndd.torchvision.v2.functional.warped_pixels import BILINEAR, NEAREST
+from ndd.torchvision.v2.functional.warps import affine_matrix
 
 Operation = tuple[str, float]  # its name and its magnitude
 WIDTH = 1 + kinds.NUMBERS
