@@ -9,11 +9,11 @@ numbers may differ from sample to sample. Pass an `ndd.Batch` of N values, or a 
 N. Lists and tuples are one value for all samples, as in torchvision. A parameter that is always a vector (`mean` and `std`,
 `translate`, `coefficients`) needs an array of two axes, `[N, ...]`; with one axis it is for all samples.
 
-Errors have the types that torchvision raises for the same call. TypeError: an input or an argument of a wrong type (also where
-torchvision's kernels, such as `resize_image`, raise AttributeError). ValueError: an argument out of range or of a wrong length,
-or a number of values other than one for each sample. KeyError: an unknown format of boxes. RuntimeError: a picture that is too
-small (`pad` by reflection, `gaussian_blur`), points that a perspective cannot map, or a conversion of types that would lose
-integers.
+Raises the types of errors that torchvision raises for the same call. TypeError: an input or an argument of a wrong type (also
+where torchvision's kernels, such as `resize_image`, raise AttributeError). ValueError: an argument out of range or of a wrong
+length, or a number of values other than one for each sample. KeyError: an unknown format of boxes. RuntimeError: a picture that
+is too small (`pad` by reflection, `gaussian_blur`), points that a perspective cannot map, or a conversion of types that would
+lose integers.
 
 The names that end in `_image`, `_mask`, `_video`, `_bounding_boxes` and `_keypoints` take plain tensors and treat them as that
 kind.
