@@ -134,7 +134,8 @@ def detached(records: Records, may_stay: bool = False) -> tuple[Records, bool]:
     """
     columns = [_detached(column, may_stay) if isinstance(column, Packed) else column for column in records.columns]
     packed = zip(records.columns, columns, strict=True)
-    stay = any(new.buffers[0] is buffer for old, new in packed if isinstance(old, Packed) for buffer in old.buffers)
+    both = [(old, new) for old, new in packed if isinstance(old, Packed) and isinstance(new, Packed)]
+    stay = any(first is buffer for old, new in both for first in new.buffers[:1] for buffer in old.buffers)
     return Records(len(records), columns, records.faults), stay
 
 
