@@ -1,12 +1,14 @@
 """Large values of Parquet, which are read where they lie in their pages: equal to what pyarrow reads, and to their batch alone."""
 
 import importlib
+import tracemalloc
 
 import numpy as np
 import pytest
 
 from ndd.readers import Parquet
-from ndd.readers.formats.parquet_pages import numbers
+from ndd.readers.formats.parquet_footer import Leaf
+from ndd.readers.formats.parquet_pages import large_values, numbers
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -98,3 +100,43 @@ def test_numbers_in_runs():
     for wrong in ([0], [0, 1], [255, 255, 255, 255, 255, 1], [3, 1]):
         with pytest.raises((ValueError, IndexError)):
             numbers(np.array(wrong, np.uint8), 3, 9)
+
+
+def compact(fields):
+    """A struct of Thrift's compact protocol with integers and structs, by number."""
+    data, last = bytearray(), 0
+    for number, value in fields.items():
+        nested = isinstance(value, dict)
+        data.append((number - last) << 4 | (12 if nested else 5))
+        last = number
+        if nested:
+            data += compact(value)
+        else:
+            value = value << 1
+            while value >= 128:
+                data.append(value & 127 | 128)
+                value >>= 7
+            data.append(value)
+    return bytes(data) + b"\0"
+
+
+@pytest.mark.parametrize("encoding", [0, 8])
+def test_a_page_that_claims_more_values_than_it_can_hold_costs_no_memory(encoding):
+    """Its levels are one run of that many."""
+    count = 1 << 40
+    run = bytearray()
+    head = count << 1
+    while head >= 128:
+        run.append(head & 127 | 128)
+        head >>= 7
+    levels = bytes([*run, head, 1])
+    content = len(levels).to_bytes(4, "little") + levels + bytes(64)
+    page = {1: 0, 2: len(content), 3: len(content), 5: {1: count, 2: encoding, 3: 3, 4: 3}}
+    data = np.frombuffer(compact(page) + content, np.uint8)
+    leaf = Leaf("bytes", 6, 0, count, 0, len(data), 1 << 60, None, None)
+    tracemalloc.start()
+    try:
+        assert large_values(data, leaf, 1) is None
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()

@@ -22,9 +22,8 @@ _PLAIN, _PLAIN_DICTIONARY, _RLE, _RLE_DICTIONARY = 0, 2, 3, 8  # encodings
 _UNUSUAL = (ValueError, KeyError, TypeError, IndexError, AttributeError, struct.error)
 
 _Content = tuple[np.ndarray, int, int]  # a buffer, and where the content of a page begins and ends in it
-_Places = tuple[
-    np.ndarray, np.ndarray, np.ndarray
-]  # the number of the buffer, where it begins and the size of each value
+# Of each value the number of its buffer, where it begins, and its size.
+_Places = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 def is_large(leaf: Leaf) -> bool:
@@ -55,7 +54,7 @@ class _Pages:
         self._used: list[np.ndarray] = []  # entries of the dictionary
 
     def values(self) -> Packed:
-        """All values. ValueError, or another of `_UNUSUAL`, for pages that are read in no such way."""
+        """All values. ValueError, or another of `_UNUSUAL`, for pages that are left to pyarrow."""
         at, parts = 0, []
         while at < len(self._data):
             compact = Compact(self._data.data[at:])
@@ -90,7 +89,9 @@ class _Pages:
                 raise ValueError("lists, or levels of a wrong size")
             levels = self._data[begin : begin + size]
             content = self._content(begin + size, end, header[2] - size, said.get(7, True))
-        if not 0 <= count <= self._leaf.count:
+        # A run of levels can claim any number of values, but each has a size or an entry of its own.
+        most = (content[2] - content[1]) // 4 if encoding == _PLAIN else self._entries()
+        if not 0 <= count <= min(most, self._leaf.count):
             raise ValueError("too many values")
         if self._depth and (
             of_levels != _RLE or (numbers(levels, self._depth.bit_length(), count) != self._depth).any()
@@ -105,6 +106,9 @@ class _Pages:
         self._used.append(entries)
         which, starts, sizes = self._dictionary
         return which[entries], starts[entries], sizes[entries]
+
+    def _entries(self) -> int:
+        return 0 if self._dictionary is None else len(self._dictionary[1])
 
     def _content(self, begin: int, end: int, size: int, packed: bool = True) -> _Content:
         codec = _CODECS[self._leaf.codec] if packed else ""
@@ -144,8 +148,10 @@ def numbers(data: np.ndarray, width: int, count: int) -> np.ndarray:
         if not length:
             raise ValueError("a run of nothing")
         if head & 1:
-            bits = np.unpackbits(np.frombuffer(compact.take(length * width), np.uint8), bitorder="little")
-            run = (bits.reshape(8 * length, width) << np.arange(width)).sum(axis=1)[:left]
+            packed = np.frombuffer(compact.take(length * width), np.uint8)[: -(-left // 8) * width]
+            bits = np.zeros((8 * len(packed) // width, 32), np.uint8)
+            bits[:, :width] = np.unpackbits(packed, bitorder="little").reshape(-1, width)
+            run = np.packbits(bits, axis=1, bitorder="little").view("<u4").ravel()[:left].astype(np.int64)
         else:
             run = np.full(min(length, left), int.from_bytes(compact.take(-(-width // 8)), "little"))
         parts.append(run)
