@@ -86,7 +86,7 @@ def _decode(data, out, window, scratch):
             coefficients, places = zeros(blocks * BLOCK, np.int16), zeros(blocks, np.uint64)
         elif marker == 0xDA:
             scans += 1
-            if not units or scans > _MOST_SCANS:
+            if not units or scans > _MOST_SCANS or length < 8:
                 return False
             after = _read_scan(
                 data, at, length, frame, known, steps, codes, tables, missing, units_across, scratch, coefficients, places
