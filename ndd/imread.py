@@ -53,7 +53,7 @@ def imread(
         device: where the pixels go, "cpu" or "gpu".
         on_error: as for `decoders.image`; "skip" and "fill" also apply to files that cannot be read.
 
-    The other arguments are as for `decoders.image`. Errors name the file; the `source_info` of each sample is its path.
+    The other arguments are those of `decoders.image`. Errors name the file; the `source_info` of each sample is its path.
 
     Raises RuntimeError for files that cannot be read or decoded, ValueError for an empty list, TypeError for other types than
     paths (DALI reads the file "7" for 7).

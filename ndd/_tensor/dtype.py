@@ -274,7 +274,7 @@ def type_id(dtype: Any) -> Any:
     """DALI's enum value of a `DType`.
 
     Args:
-        dtype: as for `ndd.dtype`.
+        dtype: an element type in any form that `ndd.dtype` takes.
 
     Raises ValueError for anything but an element type of DALI.
 

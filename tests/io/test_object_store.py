@@ -130,9 +130,6 @@ def test_files_and_lists(s3, tmp_path):
 
 
 def test_containers_and_their_indices(s3, tmp_path, monkeypatch):
-    from ndd.readers.files import index_cache
-
-    monkeypatch.setattr(index_cache.cached, "__defaults__", (0,))
     monkeypatch.setattr(importlib.import_module("ndd.readers.mxnet"), "LEAST_TEXT", 0)
     monkeypatch.setenv("NDD_CACHE_DIR", str(tmp_path / "indices"))
     arguments = recordio(tmp_path, 20)

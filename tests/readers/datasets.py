@@ -372,7 +372,7 @@ def damage_arrow(folder, number):
     from ndd.readers.formats.arrow_file import record_batches
 
     path = folder / "data.arrow"
-    overwrite(path, int(record_batches(str(path))["offset"][number // 2]) + 8, b"\xff" * 24)
+    overwrite(path, int(record_batches(str(path), {})["offset"][number // 2]) + 8, b"\xff" * 24)
 
 
 def shard_of(samples, between=b""):

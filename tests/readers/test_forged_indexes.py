@@ -91,8 +91,8 @@ def all_kept(tmp_path, monkeypatch):
     """Indexes of small containers too."""
     monkeypatch.setenv("NDD_CACHE_DIR", str(tmp_path / "cache"))
 
-    def small(container, kind, version, build, least=0, check=None):
-        return cached(container, kind, version, build, 0, check)
+    def small(container, kind, version, build, least=0, check=None, statuses=None):
+        return cached(container, kind, version, build, 0, check, statuses)
 
     for module in (index_cache, mxnet, lmdb_file, coco_annotations, video_clips):
         monkeypatch.setattr(module, "cached", small)

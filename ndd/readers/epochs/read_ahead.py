@@ -275,8 +275,8 @@ class RecordReadAhead(ReadAhead[Any]):
                 self._store.bytes_together
             ):  # neighbours come in one request: a part is not less than is requested together
                 wanted = len(group.numbers) * self._bytes // self._store.bytes_together if self._is_measured() else 1
-            return group.parts(min(max(wanted, 1), len(self._threads)))
-        parts = min(max(int(len(group.numbers) * self._seconds / _SECONDS_OF_A_PART), 1), len(self._threads))
+            return group.parts(max(min(wanted, len(self._threads)), 1))
+        parts = max(min(int(len(group.numbers) * self._seconds / _SECONDS_OF_A_PART), len(self._threads)), 1)
         # Halves and quarters, no thirds: buffers of few sizes, which the pool of host memory can reuse for all parts.
         return group.parts(1 << parts.bit_length() - 1)
 

@@ -334,7 +334,7 @@ def test_a_decoder_that_fails_is_replaced(decoders, monkeypatch):
 def test_a_library_that_does_not_fit_is_told_once(emulated_gpu, monkeypatch):
     monkeypatch.setattr(c_api, "_VERSIONS", (700,))
     monkeypatch.setattr(c_api, "library", type(c_api.library)(c_api._loaded))
-    with pytest.warns(RuntimeWarning, match="cannot be used, its Python module decodes"):
+    with pytest.warns(RuntimeWarning, match="cannot be used; its Python module decodes"):
         assert c_api.library() is None
     assert c_api.library() is None
 
