@@ -10,6 +10,7 @@ from calling import call_with, cases_of, decodes, layouts_of, load_every_module,
 from waiting import let_read_on
 
 import ndd
+from ndd._operator import all_operators
 
 OPERATORS = load_every_module()
 CASES = [
@@ -42,7 +43,14 @@ def launches(two_gpus, monkeypatch):
     monkeypatch.setattr(compile, "launch", launched)
     monkeypatch.setattr(launch, "_functions", {})
     monkeypatch.setattr(stream.Stream, "__init__", opened)
-    return result
+    # What other tests left: streams that they opened, calls that start kernels again.
+    importlib.import_module("ndd._lookahead.prefetch")._contexts.clear()
+    importlib.import_module("ndd._execution.context")._own_streams.clear()
+    for op in all_operators().values():
+        op._cached_calls.clear()
+    yield result
+    for op in all_operators().values():
+        op._cached_calls.clear()
 
 
 @pytest.mark.parametrize(("path", "case"), CASES)
