@@ -91,7 +91,7 @@ def copied_checkout(target):
 def built(checkout, calls, **environment):
     """The files that the back end of the project makes, by these of its functions, without the network."""
     pytest.importorskip("hatchling")
-    code = f"import hatch_build as b; print(*[f for f in ({calls})], sep='\\n')"
+    code = f"import sys; sys.path.insert(0, '.ci'); import hatch_build as b; print(*[f for f in ({calls})], sep='\\n')"
     environment = {**os.environ, "NDD_WHEEL_KERNELS": "none", **environment}
     done = subprocess.run([sys.executable, "-c", code], cwd=checkout, capture_output=True, text=True, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
@@ -112,7 +112,7 @@ def test_an_editable_install_is_a_plain_path(tmp_path):
     inside.extractall(tmp_path / "site")
     code = (
         "import os, site, sys\n"
-        "sys.path = [p for p in sys.path if not os.path.exists(os.path.join(p, 'hatch_build.py'))]  # of an install like it\n"
+        "sys.path = [p for p in sys.path if not os.path.exists(os.path.join(p, 'pyproject.toml'))]  # of an install like it\n"
         f"site.addsitedir({str(tmp_path / 'site')!r}); import ndd; print(ndd.__file__, ndd.__version__)"
     )
     used = subprocess.run(
@@ -157,7 +157,7 @@ def test_a_wheel_with_kernels_is_for_its_platform_and_python(tmp_path):
 def test_a_wheel_without_kernels_says_why(tmp_path, monkeypatch, capsys, machine, missing, reason):
     """The line on stderr, which pip shows with -v, and what `doctor` says of the installed wheel."""
     pytest.importorskip("hatchling")
-    monkeypatch.syspath_prepend(str(ROOT))
+    monkeypatch.syspath_prepend(str(ROOT / ".ci"))
     backend = importlib.import_module("hatch_build")
     monkeypatch.delenv("NDD_WHEEL_KERNELS", raising=False)
     monkeypatch.setattr(sys, "platform", "linux")
@@ -182,7 +182,7 @@ def test_a_wheel_without_kernels_says_why(tmp_path, monkeypatch, capsys, machine
 def test_what_a_build_needs(monkeypatch):
     pytest.importorskip("hatchling")
     monkeypatch.chdir(ROOT)
-    monkeypatch.syspath_prepend(str(ROOT))
+    monkeypatch.syspath_prepend(str(ROOT / ".ci"))
     backend = importlib.import_module("hatch_build")
     monkeypatch.setenv("NDD_WHEEL_KERNELS", "none")
     assert not [name for name in backend.get_requires_for_build_wheel() if name.startswith(("torch", "numba"))]
@@ -239,4 +239,4 @@ def test_wheel_and_sdist_hold_what_the_library_reads(tmp_path):
     assert used.returncode == 0, used.stderr[-2000:]
     first, second = used.stdout.splitlines()
     assert first == f"{ndd.__version__} {tmp_path / 'site' / 'ndd' / '__init__.py'} 2"
-    assert second == 'pip install "cupy-cuda12x[ctk]>=14" "nvidia-nvimgcodec-cu12[all]>=0.9"'
+    assert second == 'pip install "cupy-cuda12x[ctk]>=14" "deflate>=0.7" "nvidia-nvimgcodec-cu12[all]>=0.9"'
