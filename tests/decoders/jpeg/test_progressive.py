@@ -7,12 +7,11 @@ from itertools import pairwise
 import cv2
 import numpy as np
 import pytest
-from decoders.jpeg.test_decode import SAMPLINGS, _compiled, decoded, encoded, expected, picture  # noqa: F401
+from decoders.jpeg.test_decode import SAMPLINGS, _compiled, decoded, encoded, expected, of_damaged, picture  # noqa: F401
 from PIL import Image
 
 import ndd
 from ndd.decoders.jpeg import backend, progressive
-from ndd.decoders.jpeg.header import read_header as header_of
 
 
 def by_kernel(data, window=None, channels=3):
@@ -86,20 +85,7 @@ def test_files_that_lack_scans_or_have_one_twice_are_left_alone():
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_damaged_files(sampling):
     """Whatever comes, nothing is written elsewhere, and what is decoded is what libjpeg-turbo decodes."""
-    good = encoded(picture(64, 80), sampling, 80, progressive=1)
-    header, rng, refused, made = header_of(good.data), np.random.default_rng(8), 0, 0
-    for k in range(400):
-        data = good.copy()
-        data[rng.integers(2, len(data), 1 + k % 3)] = rng.integers(0, 256)
-        data = data[: len(data) - (k % 5 == 0) * int(rng.integers(1, 60))].copy()
-        now = header_of(data.data)
-        if now is None or now[:3] != header[:3] or now.coded_rgb:
-            continue
-        result = by_kernel(data)
-        refused += result is None
-        if result is not None:
-            made += 1
-            np.testing.assert_array_equal(result, expected(data))
+    refused, made = of_damaged(encoded(picture(64, 80), sampling, 80, progressive=1), 400, by_kernel)
     assert refused > 30
     assert made > 10
 
