@@ -432,9 +432,8 @@ def _made_store(root: str, environment: Environment, beginning: str | None = Non
         try:
             return from_url(root, config=options or None, client_options=client, retry_config=retry)  # type: ignore[call-overload]
         except BaseException as error:
-            if (
-                not isinstance(error, TypeError) and type(error).__name__ != "PanicException"
-            ):  # which is not an Exception
+            # A PanicException is not an Exception.
+            if not isinstance(error, TypeError) and type(error).__name__ != "PanicException":
                 raise
             names = ", ".join(map(repr, options))
             raise ValueError(f"object_store: the client does not take {names} as they are: {error}") from None

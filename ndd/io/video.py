@@ -162,9 +162,8 @@ def _encode(
     except av.FFmpegError as error:
         if isinstance(error, MemoryError):
             raise
-        if isinstance(
-            error.__context__, OSError
-        ):  # an error of the file, such as a full disk, after which closing it failed too
+        # An error of the file, such as a full disk, after which closing it failed too.
+        if isinstance(error.__context__, OSError):
             raise error.__context__ from None
         raise RuntimeError(
             f"FFmpeg's encoder {name!r} cannot make a file of format {ending!r} of frames of {height}x{width}: {error}"

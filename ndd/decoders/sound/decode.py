@@ -323,9 +323,8 @@ def _by_libsndfile(source: np.ndarray | str, wanted: Wanted) -> tuple[np.ndarray
             samples = samples[:, 0] if wanted.downmix else samples
         else:
             samples = finished(samples, rate, wanted)
-        if (
-            sound.format == "MP3" and missing > _MPEG_FRAMES
-        ):  # for example at bytes that look like a frame of another rate
+        # For example at bytes that look like a frame of another rate.
+        if sound.format == "MP3" and missing > _MPEG_FRAMES:
             raise _LeftError(f"the sound ends {missing} samples early", (samples, rate))
         return samples, rate
 
