@@ -114,12 +114,12 @@ class Argument:
                 raise ValueError(too_large[1])
             return converted
         except (TypeError, ValueError, OverflowError, RuntimeError) as error:
-            said = str(error)
+            reason = str(error)
             if is_list(value) and any(isinstance(v, Batch) for v in value):
-                said = (
+                reason = (
                     "expected numbers in the list, got a batch. ndd.stack(a, b) makes one argument of several batches"
                 )
-            raise type(error)(f"{operator}: argument {self.name!r}: {said}") from None
+            raise type(error)(f"{operator}: argument {self.name!r}: {reason}") from None
 
     def _warn_of_change(self, value: Any, operator: str) -> None:
         """Warns of values that DALI takes in a way that may not be meant: strings as numbers, fractions cut off."""

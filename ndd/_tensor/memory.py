@@ -13,6 +13,7 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import torch
 
 from ndd._tensor.allocation import empty
 from ndd._tensor.type_guards import is_list, is_tuple
@@ -27,8 +28,8 @@ _ALIGNMENT = 64
 # of its 3 to 6 ms in page faults.
 _TOTAL = 1 << 30
 # A free block of up to twice the size is taken before the system is asked for one. Readers cut batches into parts of any size:
-# with blocks of exactly the size wanted, ten epochs of 20,000 records of 100 kB in batches of 256 kept 425 MB, now 212 MB;
-# 4,000 iterations of a loop over photographs kept 32 MB, now 18 MB.
+# with blocks of exactly the size wanted, ten epochs of 20,000 records of 100 kB in batches of 256 keep 425 MB, with this rule
+# 212 MB; 4,000 iterations of a loop over photographs keep 32 MB, with it 18 MB.
 _CLASSES_UP = 4
 
 _Block = tuple[np.ndarray, int]  # memory and its address: asking for the address takes longer than everything else
@@ -136,8 +137,6 @@ def torch_device(device: Any) -> Any:
     """The torch.device of one of our devices."""
     known = _torch_devices.get(device.device_id)
     if known is None:
-        import torch
-
         known = torch.device("cpu") if device.device_type == "cpu" else torch.device("cuda", device.device_id)
         _torch_devices[device.device_id] = known
     return known

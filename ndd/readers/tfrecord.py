@@ -307,9 +307,9 @@ class _Examples(ContainerStore):
         expected = (
             f"a multiple of {_volume(feature.shape)}" if feature.variable else f"at most {_volume(feature.shape)}"
         )
-        said = "" if feature.variable else " (Output tensor shape is too small)"
+        note = "" if feature.variable else " (Output tensor shape is too small)"
         return ValueError(
-            f"feature {name!r}: expected {expected} value(s) for the shape {feature.shape}, got {count}{said}"
+            f"feature {name!r}: expected {expected} value(s) for the shape {feature.shape}, got {count}{note}"
         )
 
     def _columns(self, features: _ParsedFeatures, faults: dict[int, Exception]) -> list[Column]:

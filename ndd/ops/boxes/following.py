@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 
 from ndd._operator import Operand, PerSample, bad_sample, computed_on_host, like, operator, output
 from ndd._tensor import Store
@@ -307,8 +308,6 @@ def _rows(array: Any, kept: np.ndarray) -> Any:
         return array
     if isinstance(array, np.ndarray):
         return array[kept]
-    import torch
-
     return array[torch.as_tensor(kept, dtype=torch.int64, device=array.device)]
 
 

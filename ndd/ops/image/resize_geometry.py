@@ -245,8 +245,8 @@ def source_region(
         near = (places >= -_OUTSIDE) & (places <= extents + _OUTSIDE)  # False for NaN
         if not near.all():
             i = int(np.flatnonzero(~near.all(axis=1))[0])
-            said = f"at most {_OUTSIDE:,.0f} pixels outside the {' x '.join(map(str, extents[i]))} of the input"
-            raise bad_sample(i, f"`{name}`: expected a place {said}, got {np.broadcast_to(places, extents.shape)[i]}")
+            limit = f"at most {_OUTSIDE:,.0f} pixels outside the {' x '.join(map(str, extents[i]))} of the input"
+            raise bad_sample(i, f"`{name}`: expected a place {limit}, got {np.broadcast_to(places, extents.shape)[i]}")
     return _widen(start.astype(np.float32), end.astype(np.float32))
 
 

@@ -177,8 +177,8 @@ class _Shards(BatchedStore):
         if missing:
             paths = [self._paths[shards[k]] for k in missing]
             counts = self._counts[[shards[k] for k in missing]].tolist()
-            said = beginnings(paths, [4 * (count + 2) for count in counts])
-            for k, beginning, count in zip(missing, said, counts, strict=True):
+            starts = beginnings(paths, [4 * (count + 2) for count in counts])
+            for k, beginning, count in zip(missing, starts, counts, strict=True):
                 status: Any = beginning
                 try:
                     if isinstance(beginning, BaseException):
