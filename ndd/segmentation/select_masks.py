@@ -9,7 +9,7 @@ from ndd._compiled.jit import kernel
 from ndd._operator import bad_sample, computed_on_host, operator, output
 from ndd._tensor.dtype import int32
 from ndd._tensor.memory import host_empty
-from ndd.ops.boxes.columns import divided
+from ndd.ops.boxes.box_columns import divided
 
 _TWICE, _WITHOUT, _OUTSIDE = 1, 2, 3  # faults of a sample
 

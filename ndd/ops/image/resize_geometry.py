@@ -26,7 +26,7 @@ from ndd._operator import Operand, Plan, Values, bad_sample
 from ndd._operator.unit_warnings import warn_of_part_of_pixel
 from ndd._tensor import DType, Spec
 from ndd._tensor.small_arrays import columns, few_zeros
-from ndd.ops.image.extents import choose_filters, fit_extents
+from ndd.ops.image.resize_extents import choose_filters, fit_extents
 
 LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW", "DHWC", "FDHWC", "CDHW", "FCDHW", "CFDHW")
 MODES = ("default", "stretch", "not_larger", "not_smaller")

@@ -14,9 +14,9 @@ from ndd._execution.memoize import Memoized
 from ndd._execution.signal_safe import start
 from ndd._tensor.secrets import without_secrets
 from ndd.io.object_store import connections, is_remote
-from ndd.readers.files.columns import cannot_open
 from ndd.readers.files.file_reading import OpenFiles, beginnings, read_slowly, whole_file
 from ndd.readers.files.file_tree import listed_names
+from ndd.readers.files.table_arguments import cannot_open
 from ndd.readers.formats.arrow import inflated
 from ndd.readers.formats.encoded_fields import Layout
 from ndd.readers.stores.chunks import ChunkStore

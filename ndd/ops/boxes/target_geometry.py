@@ -10,7 +10,7 @@ import torch
 from ndd._operator import Operand, PerSample, bad_sample, computed_on_host, like, operator, output
 from ndd._tensor import Store
 from ndd._tensor.dtype import float32, float64, int32
-from ndd.ops.boxes.columns import check_threshold, cut_off, divided, least_upright
+from ndd.ops.boxes.box_columns import check_threshold, cut_off, divided, least_upright
 from ndd.ops.image.resize_geometry import LAYOUTS, asked_geometry
 from ndd.ops.image.rotate import turned_extents
 from ndd.ops.image.slice import slice_ends
