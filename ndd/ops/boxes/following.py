@@ -23,7 +23,7 @@ _NO_WINDOW = dict.fromkeys(("start", "end", "rel_end", "shape", "rel_start", "re
 # afterwards.
 
 
-@operator(layouts=LAYOUTS, masks=True, reads="anywhere", register=False)
+@operator(layouts=LAYOUTS, masks=True, reads="anywhere", argument_shapes=False, register=False)
 def flip_motion(images, /, *, horizontal: PerSample[int] = 0, vertical: PerSample[int] = 0):
     """The motion of `flip`; without arguments the identity."""
     return output(float64, 2)
@@ -37,7 +37,7 @@ def _(call, images, *, horizontal, vertical):
     return _motion(_diagonal(np.where(mirrored, -1.0, 1.0)), np.where(mirrored, extents, 0), extents, extents)
 
 
-@operator(layouts=LAYOUTS, masks=True, reads="anywhere", register=False)
+@operator(layouts=LAYOUTS, masks=True, reads="anywhere", argument_shapes=False, register=False)
 def window_motion(
     images,
     /,
@@ -62,7 +62,7 @@ def _(call, images, **window):
     return _motion(_diagonal(np.ones(low.shape)), -low, extents, high - low)
 
 
-@operator(layouts=LAYOUTS, masks=True, reads="anywhere", register=False)
+@operator(layouts=LAYOUTS, masks=True, reads="anywhere", argument_shapes=False, register=False)
 def resize_motion(
     images,
     /,
@@ -94,7 +94,7 @@ def _(call, images, **arguments):
     return _motion(_diagonal(scale), -low * scale, extents, after)
 
 
-@operator(layouts=LAYOUTS, masks=True, reads="anywhere", register=False)
+@operator(layouts=LAYOUTS, masks=True, reads="anywhere", argument_shapes=False, register=False)
 def turn_motion(
     images,
     /,
