@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import weakref
 from collections.abc import Callable, Iterable
@@ -10,6 +11,7 @@ from typing import Any
 
 from ndd._cuda import event
 from ndd._cuda.scope import on_stream
+from ndd._cuda.shared_pool import taking_from_pool
 from ndd._execution.context import EvalContext
 from ndd._execution.invocation import Invocation
 from ndd._execution.memoize import Memoized
@@ -225,7 +227,7 @@ def _run(
     if not batches:
         return
     start = perf_counter()
-    with at_pace(loop.pace.relaxed):
+    with at_pace(loop.pace.relaxed), _allocation(stream):
         for call in requested:
             call.finish()
     at_work = _held_bytes(calls)
@@ -247,6 +249,11 @@ def _run(
         batch.iteration.finished, batch.iteration.ready = now, ready
 
 
+def _allocation(stream: Any) -> contextlib.AbstractContextManager[None]:
+    """Where work on a stream takes its memory from; None for work on the CPU."""
+    return contextlib.nullcontext() if stream is None else taking_from_pool(stream)
+
+
 def _held_bytes(calls: Iterable[PrefetchedCall | None]) -> int:
     """The bytes of the memory behind the results of these calls; on a GPU blocks as they were allocated, each once."""
     on_gpu: dict[int, int] = {}
@@ -262,7 +269,7 @@ def _held_bytes(calls: Iterable[PrefetchedCall | None]) -> int:
 
 def _split(requested: list[PrefetchedCall], stream: Any) -> list[Store]:
     """The results of merged batches for each of them."""
-    with on_stream(stream, stream.device_id):
+    with on_stream(stream, stream.device_id), _allocation(stream):
         for call in requested:
             call.split_results(stream)
     return [store for call in requested for part in call.split for store in part.stores or ()]
