@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import weakref
 from collections.abc import Callable, Iterable
@@ -223,7 +224,7 @@ def _run(
     if not batches:
         return
     start = perf_counter()
-    with at_pace(loop.pace.relaxed):
+    with at_pace(loop.pace.relaxed), _allocation(stream):
         for call in requested:
             call.finish()
     at_work = _held_bytes(calls)
@@ -245,6 +246,15 @@ def _run(
         batch.iteration.finished, batch.iteration.ready = now, event
 
 
+def _allocation(stream: Any) -> contextlib.AbstractContextManager[None]:
+    """Where work on a stream takes its memory from; None for work on the CPU."""
+    if stream is None:
+        return contextlib.nullcontext()
+    from ndd._cuda.shared_pool import taking_from_pool
+
+    return taking_from_pool(stream)
+
+
 def _held_bytes(calls: Iterable[PrefetchedCall | None]) -> int:
     """The bytes of the memory behind the results of these calls; on a GPU blocks as they were allocated, each once."""
     on_gpu: dict[int, int] = {}
@@ -262,7 +272,7 @@ def _split(requested: list[PrefetchedCall], stream: Any) -> list[Store]:
     """The results of merged batches for each of them."""
     from ndd._cuda.scope import on_stream
 
-    with on_stream(stream, stream.device_id):
+    with on_stream(stream, stream.device_id), _allocation(stream):
         for call in requested:
             call.split_results(stream)
     return [store for call in requested for part in call.split for store in part.stores or ()]

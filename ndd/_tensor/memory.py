@@ -8,6 +8,7 @@ holds is never written again.
 from __future__ import annotations
 
 import operator
+import threading
 from collections import deque
 from functools import partial
 from typing import Any
@@ -124,9 +125,19 @@ def host_empty(shape: Any, dtype: Any) -> np.ndarray:
     return np.asarray(_Lease(block, nbytes, same)).view(dtype).reshape(shape)
 
 
+class _Allocating(threading.local):
+    """How this thread allocates results on a GPU: `make(shape, torch_dtype, torch_device)`."""
+
+    make: Any = staticmethod(empty)
+
+
+allocating = _Allocating()
+
+
 def device_empty(shape: tuple[int, ...], torch_dtype: Any, device: Any) -> Any:
-    """An uninitialised torch tensor on a GPU, from torch's caching allocator on the current stream."""
-    return empty(shape, torch_dtype, torch_device(device))
+    """An uninitialised torch tensor on a GPU, from torch's caching allocator: on the current stream, unless `allocating` says
+    otherwise."""
+    return allocating.make(shape, torch_dtype, torch_device(device))
 
 
 _torch_devices: dict[int | None, Any] = {}
