@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 import ndd
-from ndd._operator import bad_sample
 from ndd.ops.boxes.iou_windows import Rule, Search
 from ndd.torchvision.interpolation import interpolation_mode
 from ndd.torchvision.v2 import draws, functional as F
@@ -232,7 +231,7 @@ def place_windows(
     for i in np.flatnonzero((free < 0).any(1))[:1]:
         kind = "padded " if padding is not None else ""
         text = f"Required crop size {tuple(wanted)} is larger than {kind}input image size {tuple(padded[i].tolist())}."
-        raise bad_sample(int(i), text, ValueError)
+        raise ndd.bad_sample(int(i), text, ValueError)
     corners = np.where(free[:, :1] > 0, words, words[:, :1]) % (free + 1)
     return np.tile(more[:, ::-1], 2) + (left, top, right, bottom), corners, free
 
