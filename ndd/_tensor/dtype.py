@@ -204,11 +204,13 @@ for _d in ALL:
 _torch_types: dict[Any, DType] = {}
 
 
-def _fill_torch_types() -> None:
-    import torch
+def _known_torch_types() -> dict[Any, DType]:
+    if not _torch_types:
+        import torch
 
-    types = {getattr(torch, name): _BY_NAME[short] for short, name in _NUMPY_NAMES.items()}
-    _torch_types.update({**types, torch.bfloat16: bfloat16})  # in one step: other threads ask whether it is filled
+        types = {getattr(torch, name): _BY_NAME[short] for short, name in _NUMPY_NAMES.items()}
+        _torch_types.update({**types, torch.bfloat16: bfloat16})  # in one step: other threads ask whether it is filled
+    return _torch_types
 
 
 def torch_dtype(dtype: DType) -> torch.dtype:
@@ -231,9 +233,7 @@ def from_framework(kind: Any) -> DType:
     if kind is None:
         raise TypeError(f"{kind!r} does not name an element type")
     if type(kind).__module__ == "torch":
-        if not _torch_types:
-            _fill_torch_types()
-        known = _torch_types.get(kind)
+        known = _known_torch_types().get(kind)
     else:
         try:
             as_numpy = np.dtype(kind)
@@ -243,6 +243,19 @@ def from_framework(kind: Any) -> DType:
     if known is None:
         raise TypeError(f"{kind!r} has no counterpart among ndd's element types")
     return known
+
+
+def dense_torch_tensor(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor; an error for one that no value can be made of."""
+    kind = tensor.device.type
+    if kind not in ("cpu", "cuda"):
+        raise RuntimeError(f"Cannot make a tensor of a torch tensor on {kind!r}: expected one on the CPU or a CUDA GPU")
+    if str(tensor.layout) != "torch.strided" or tensor.is_nested:
+        form = "nested" if tensor.is_nested else "sparse"
+        raise TypeError(f"Cannot make a tensor of a {form} torch tensor: expected a dense one")
+    if tensor.dtype not in _known_torch_types():
+        raise RuntimeError(f"Cannot make a tensor of torch's type {tensor.dtype}: expected numbers or booleans")
+    return tensor
 
 
 def dtype(*args: Any) -> DType:
