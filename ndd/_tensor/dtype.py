@@ -204,7 +204,8 @@ for _d in ALL:
 _torch_types: dict[Any, DType] = {}
 
 
-def _known_torch_types() -> dict[Any, DType]:
+def known_torch_types() -> dict[Any, DType]:
+    """The types of torch that have a counterpart."""
     if not _torch_types:
         import torch
 
@@ -233,7 +234,7 @@ def from_framework(kind: Any) -> DType:
     if kind is None:
         raise TypeError(f"{kind!r} does not name an element type")
     if type(kind).__module__ == "torch":
-        known = _known_torch_types().get(kind)
+        known = known_torch_types().get(kind)
     else:
         try:
             as_numpy = np.dtype(kind)
@@ -253,7 +254,7 @@ def dense_torch_tensor(tensor: torch.Tensor) -> torch.Tensor:
     if str(tensor.layout) != "torch.strided" or tensor.is_nested:
         form = "nested" if tensor.is_nested else "sparse"
         raise TypeError(f"Cannot make a tensor of a {form} torch tensor: expected a dense one")
-    if tensor.dtype not in _known_torch_types():
+    if tensor.dtype not in known_torch_types():
         raise RuntimeError(f"Cannot make a tensor of torch's type {tensor.dtype}: expected numbers or booleans")
     return tensor
 

@@ -23,7 +23,13 @@ from PIL import Image
 import ndd
 from ndd._compiled.sample_loops import of_sample
 from ndd.decoders import registry
-from ndd.decoders.jpeg import baseline as jpeg, batch_headers, header as jpeg_header, progressive, segments as _jpeg_segments
+from ndd.decoders.jpeg import (
+    baseline as jpeg,
+    batch_headers,
+    header as jpeg_header,
+    progressive,
+    segments as _jpeg_segments,
+)
 from ndd.decoders.png import kernels as png
 from ndd.decoders.sound import batch_kernels as sound_batch, decode as _sound_file, flac, ogg, vorbis_setup
 from ndd.decoders.video import nvdec_calls
