@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import sys
+from importlib import import_module
 
-from ndd._tensor.secrets import error_text
+from ndd._tensor.secrets import error_text, without_secrets
 
 _COMMANDS = {
     "demo": ("ndd.demo.command", "train a small classifier on a folder of photographs"),
@@ -20,8 +21,6 @@ _COMMANDS = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command; errors that a user can fix are one sentence on stderr and exit code 1."""
-    from importlib import import_module
-
     parser = argparse.ArgumentParser(prog="python -m ndd", description="Imperative data loading for deep learning.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     wanted = sys.argv[1:] if arguments is None else arguments
@@ -40,8 +39,15 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"\nndd {args.command}: interrupted", file=sys.stderr)
         return 130
     except (OSError, ValueError, RuntimeError, ImportError) as error:
-        print(f"ndd {args.command}: {error_text(error)}", file=sys.stderr)
+        print(f"ndd {args.command}: {_sentence(error)}", file=sys.stderr)
         return 1
+
+
+def _sentence(error: Exception) -> str:
+    """The message, without the system's number of an error."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return without_secrets(f"{error.filename}: {error.strerror}")
+    return error_text(error)
 
 
 if __name__ == "__main__":

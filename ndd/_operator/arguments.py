@@ -115,13 +115,13 @@ class Argument:
         except (TypeError, ValueError, OverflowError, RuntimeError, BufferError) as error:
             raise_signalled(error)
             *_, value, operator = arguments
-            said = str(error)
+            reason = str(error)
             if is_list(value) and any(isinstance(v, Batch) for v in value):
-                said = (
+                reason = (
                     "expected numbers in the list, got a batch. ndd.stack(a, b) makes one argument of several batches"
                 )
             kind = ValueError if isinstance(error, UnicodeError) else type(error)
-            raise kind(f"{operator}: argument {self.name!r}: {said}") from None
+            raise kind(f"{operator}: argument {self.name!r}: {reason}") from None
 
     def _constant(self, convert: Callable[[Any], Any], value: Any, operator: str) -> Any:
         if getattr(getattr(value, "dtype", None), "kind", "") in _NO_NUMBERS:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import torch
 
 from ndd._tensor.array_lists import arrays_alike, batch_of_arrays
 from ndd._tensor.batch import Batch, Samples
@@ -346,8 +347,6 @@ def _is_array_like(data: Any) -> bool:
 
 def _over_array_like(data: Any) -> Tensor:
     """A Tensor over a torch tensor, or over an object with DLPack, the CUDA array interface or NumPy's array protocols."""
-    import torch
-
     on_gpu = False
     if isinstance(data, torch.Tensor):
         array = dense_torch_tensor(data)
@@ -394,8 +393,6 @@ def _all_ready(stores: list[Store]) -> Any:
     events = list({id(s.ready): s.ready for s in stores if s.ready is not None}.values())
     if len(events) < 2:
         return events[0] if events else None
-    import torch
-
     current = torch.cuda.current_stream(stores[0].device.device_id)
     for event in events:
         current.wait_event(event)

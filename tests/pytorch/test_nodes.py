@@ -94,7 +94,7 @@ def test_all_on_one_gpu(files, emulated_gpu):
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_threads_use_the_gpu_of_the_thread_that_made_the_nodes(files, emulated_gpu, number):
+def test_threads_use_the_gpu_of_the_thread_that_made_the_nodes(files, two_gpus, number):
     """A thread's current GPU is the first one, whatever torch.cuda.set_device has said elsewhere."""
     seen = []
 
@@ -110,7 +110,7 @@ def test_threads_use_the_gpu_of_the_thread_that_made_the_nodes(files, emulated_g
     assert threading.get_ident() not in {thread for thread, _ in seen}
 
 
-def test_the_stream_of_the_gpu_that_has_the_tensors(files, emulated_gpu, monkeypatch):
+def test_the_stream_of_the_gpu_that_has_the_tensors(files, two_gpus, monkeypatch):
     entered = []
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
