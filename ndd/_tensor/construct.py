@@ -16,7 +16,7 @@ from ndd._tensor.array_lists import arrays_alike, batch_of_arrays
 from ndd._tensor.batch import Batch, Samples
 from ndd._tensor.convert import convert_array
 from ndd._tensor.device import Device, DeviceLike, device as to_device_object, gpu_count
-from ndd._tensor.dtype import DType, bfloat16, dtype as to_dtype, from_framework
+from ndd._tensor.dtype import DType, bfloat16, dense_torch_tensor, dtype as to_dtype, from_framework
 from ndd._tensor.handle import Handle, Spec
 from ndd._tensor.invariant import unmarked, watched
 from ndd._tensor.limits import sample_count
@@ -349,7 +349,7 @@ def _over_array_like(data: Any) -> Tensor:
     """A Tensor over a torch tensor, or over an object with DLPack, the CUDA array interface or NumPy's array protocols."""
     on_gpu = False
     if isinstance(data, torch.Tensor):
-        array = data
+        array = dense_torch_tensor(data)
     elif hasattr(data, "__dlpack_device__"):
         on_gpu = int(data.__dlpack_device__()[0]) == 2
         array = _imported(data, on_gpu, torch)
@@ -360,7 +360,7 @@ def _over_array_like(data: Any) -> Tensor:
     if is_array(array):
         return _over_numpy(array)
     if array.device.type == "cpu":
-        array = array.resolve_neg().resolve_conj()
+        array = array.resolve_neg()
         if array.dtype == torch.bfloat16:
             result = make_tensor(array.view(torch.uint16).numpy(), dtype=bfloat16)
             result._external = True

@@ -234,6 +234,19 @@ def from_framework(kind: Any) -> DType:
     return known
 
 
+def dense_torch_tensor(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor; an error for one that no value can be made of."""
+    kind = tensor.device.type
+    if kind not in ("cpu", "cuda"):
+        raise RuntimeError(f"Cannot make a tensor of a torch tensor on {kind!r}: expected one on the CPU or a CUDA GPU")
+    if str(tensor.layout) != "torch.strided" or tensor.is_nested:
+        form = "nested" if tensor.is_nested else "sparse"
+        raise TypeError(f"Cannot make a tensor of a {form} torch tensor: expected a dense one")
+    if tensor.dtype not in _BY_TORCH:
+        raise RuntimeError(f"Cannot make a tensor of torch's type {tensor.dtype}: expected numbers or booleans")
+    return tensor
+
+
 def dtype(*args: Any) -> DType:
     """The `DType` that an object names: a DType, a short name ("u8"), DALI's enum value, a NumPy or torch dtype, or
     Python's `float` (float32), `int` (int32; DALI refuses it) and `bool`. Every argument `dtype` takes these.

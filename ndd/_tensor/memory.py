@@ -111,7 +111,10 @@ def host_empty(shape: Any, dtype: Any) -> np.ndarray:
     for extent in shape if is_list(shape) else (shape,):
         nbytes *= int(extent)
     if nbytes < _SMALL:
-        return np.empty(shape, dtype)
+        try:
+            return np.empty(shape, dtype)
+        except ValueError:  # no element, but an extent that NumPy has no number for
+            raise _no_room(nbytes, shape, dtype) from None
     size = _size_class(nbytes)
     same = _free.get(size)
     if same is None:
@@ -122,7 +125,7 @@ def host_empty(shape: Any, dtype: Any) -> np.ndarray:
         try:
             block, same = _larger(size) or (_fresh(size), same)
         except (MemoryError, ValueError):  # NumPy's ValueError is for more than 2**63
-            raise MemoryError(f"no room for {nbytes:,} bytes, {dtype} of shape {shape}") from None
+            raise _no_room(nbytes, shape, dtype) from None
     return np.asarray(_Lease(block, nbytes, same)).view(dtype).reshape(shape)
 
 
@@ -133,6 +136,10 @@ class _Allocating(threading.local):
 
 
 allocating = _Allocating()
+
+
+def _no_room(nbytes: int, shape: Any, dtype: np.dtype) -> MemoryError:
+    return MemoryError(f"no room for {nbytes:,} bytes, {dtype} of shape {shape}")
 
 
 def device_empty(shape: tuple[int, ...], torch_dtype: Any, device: Any) -> Any:

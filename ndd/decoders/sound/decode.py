@@ -397,7 +397,7 @@ def _part(frames: int, rate: float, wanted: Wanted) -> tuple[int, int]:
 
 def _check_stretch(rate: float, wanted: Wanted) -> None:
     """Refuses a rate that would turn a few bytes into gigabytes."""
-    if stretches(rate, wanted.sample_rate):
+    if stretches.interpreted(rate, wanted.sample_rate):  # two numbers are not worth a kernel
         raise RuntimeError(
             f"the file states a sampling rate of {rate:g} Hz, too low to resample to {wanted.sample_rate:g} Hz: it is damaged"
         )
