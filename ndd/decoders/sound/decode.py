@@ -20,7 +20,7 @@ from ndd._operator.limits import RISE
 from ndd._operator.partition import Pace, parallel_for
 from ndd._tensor.memory import host_empty
 from ndd._tensor.store import address
-from ndd.decoders.sound import batch_kernels as sound_batch, libsndfile
+from ndd.decoders.sound import batch_kernels as sound_batch, ffmpeg as _ffmpeg_sound, libsndfile
 from ndd.decoders.sound.batch_kernels import (
     ANYWHERE,
     BEFORE,
@@ -379,8 +379,6 @@ def _last_page(source: np.ndarray | str) -> int:
 
 
 def _by_ffmpeg(source: np.ndarray | str, wanted: Wanted, refusal: str) -> tuple[np.ndarray, float]:
-    from ndd.decoders.sound import ffmpeg as _ffmpeg_sound
-
     samples, rate = _ffmpeg_sound.decode(source, refusal)
     _check_stretch(rate, wanted)
     first, count = _part(len(samples), rate, wanted)
