@@ -8,8 +8,8 @@ from ndd._cpu.windows import place_windows
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator
 from ndd._tensor.dtype import DType
-from ndd.ops.image.extents import cut_windows
 from ndd.ops.image.resample_on_cpu import resample_on_cpu
+from ndd.ops.image.resize_extents import cut_windows
 from ndd.ops.image.resize_geometry import (
     LAYOUTS,
     TYPES,
