@@ -366,8 +366,6 @@ def _over_array_like(data: Any) -> Tensor:
             result._external = True
             return result
         return _over_numpy(array.numpy())
-    if array.device.type != "cuda":
-        raise ValueError(f"expected a tensor on the CPU or on a CUDA device, got one on {array.device}")
     return _over_cuda(array, torch)
 
 

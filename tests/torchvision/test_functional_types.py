@@ -211,5 +211,5 @@ def test_no_gradient_is_lost_without_a_warning():
 
 
 def test_tensors_of_other_devices_are_named():
-    with pytest.raises(ValueError, match="on the CPU or on a CUDA device, got one on meta"):
+    with pytest.raises(RuntimeError, match="'meta': expected one on the CPU or a CUDA GPU"):
         F.horizontal_flip(torch.zeros(3, 4, 5, device="meta"))
