@@ -56,6 +56,7 @@ MORE_IMPORTERS = {
     # decoding in one place, encoding in another, drawing in a third
     "PIL": {"decoders/backends/pillow.py", "_tensor/encoded_picture.py", "torchvision/v2/functional/pillow.py"},
 }
+LATE = (*ONE_IMPORTER, "torchvision", "scipy", "pandas", "matplotlib")  # not needed, or slow, to `import ndd`
 COMPILER = ("numba", "llvmlite")  # imported by files of `_compiled` alone
 FORBIDDEN_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "core"}
 
@@ -222,13 +223,34 @@ def test_the_compiler_is_imported_in_one_package(library):
 
 def test_optional_and_heavy_libraries_are_imported_late():
     """NumPy and torch may be imported by any file; whatever else is not needed to `import ndd` waits for its use."""
-    late = (*ONE_IMPORTER, "torchvision", "scipy", "pandas", "matplotlib", "tqdm")
     assert_none(
         (path, f"{name} is imported at the top")
         for path in FILES
         for name, top, _ in imports_of(path)
-        if top and name.split(".")[0] in late
+        if top and name.split(".")[0] in LATE
     )
+
+
+def test_late_imports_say_why():
+    """An import inside a function has a comment with the reason, on its line, in its block of imports, or on the line above.
+    Optional and slow libraries need none, nor the commands, whose parts import what they run."""
+    late = {*LATE, *COMPILER}
+    assert_none(
+        (path, f"line {line} imports {name} inside a function: move it to the top, or say why not in a comment")
+        for path in FILES
+        if part_of(path) not in COMMANDS
+        for name, top, line in imports_of(path)
+        if not top and name.split(".")[0] not in late and "#" not in block_of_imports(path, line)
+    )
+
+
+def block_of_imports(path, line):
+    """The text of the imports around a line, with the line above them."""
+    lines = path.read_text().splitlines()
+    first = line - 1
+    while lines[first].strip().startswith(("import ", "from ")):
+        first -= 1
+    return "\n".join(lines[first:line])
 
 
 def test_names_say_what_is_inside():

@@ -224,7 +224,7 @@ class CapturedLoop:
 
 
 def _place(device: Any, inputs: Any) -> str:
-    """The device that an operator runs on, as its number does not matter: "gpu" where it was told to, or has an input there."""
+    """Where an operator runs: "gpu" if it was told so or has an input there, else "cpu". The number of the GPU does not matter."""
     if device is None:
         on_gpu = [isinstance(x, Handle) and x._spec.device.device_id is not None for x in map(unmarked, inputs)]
         return "gpu" if any(on_gpu) else "cpu"
@@ -233,8 +233,8 @@ def _place(device: Any, inputs: Any) -> str:
 
 def _call_site(body: CodeType) -> tuple[tuple[CodeType, int], ...]:
     """The line at which the user's program called ndd, and the calls that led there from the body of the loop: a function that is
-    called twice in it makes two sites. Of a body that is not among the callers (a generator of the user's has the loop),
-    the first place."""
+    called twice in it makes two sites. If the body is not among the callers (a generator of the user's has the loop), the
+    innermost place alone."""
     frame: FrameType | None = user_frame()
     path = []
     while frame is not None:

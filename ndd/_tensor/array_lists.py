@@ -1,4 +1,4 @@
-"""Makes batches of lists of arrays of one element type, with little Python code for each array."""
+"""Makes batches from lists of arrays of one element type, with little Python code for each array."""
 
 # pyright: reportPrivateUsage=false
 

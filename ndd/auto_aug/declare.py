@@ -11,7 +11,7 @@ import numpy as np
 
 import ndd
 from ndd.auto_aug.nodes import batch_of, is_node, numbers_of, on_batches
-from ndd.auto_aug.signed import SignedMagnitudeBin, signed_bin
+from ndd.auto_aug.signed_bin import SignedMagnitudeBin, signed_bin
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)

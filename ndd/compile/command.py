@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from ndd._compiled.cpu_levels import LEVELS
-from ndd.bench.operator_table import TABLE
 from ndd.compile import archives, recipes
+from ndd.compile.calls import CALLS
 from ndd.compile.programs import PROGRAMS, run_program
 from ndd.demo.progress import Bar
 
@@ -99,7 +99,7 @@ def _say_kept(folder: Path | None) -> None:
 def chosen(operators: list[str]) -> list[str]:
     """The calls of `bench ops` that are of these operators, and the programs of these names; ValueError for a name that has
     none."""
-    everything = [*TABLE, *PROGRAMS]
+    everything = [*CALLS, *PROGRAMS]
     unknown = [name for name in operators if not any(_operator(call) == name for call in everything)]
     if unknown:
         raise ValueError(
@@ -195,7 +195,7 @@ def _call(name: str) -> str:
         if name in PROGRAMS:
             run_program(name)
             return ""
-        finish(TABLE[name](ndd, _inputs("cpu")))
+        finish(CALLS[name](ndd, _inputs("cpu")))
     except Exception as error:
         return _first_line(error)
     return ""
@@ -268,14 +268,14 @@ def _texts(calls: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
     operators = all_operators()
     gpu, failed = TextsOnly(), {}
     pretend(gpu)
-    for name in [call for call in calls if call in TABLE]:
+    for name in [call for call in calls if call in CALLS]:
         operator = operators.get(_operator(name))
         if operator is not None and not operator.cuda_source:  # libraries do the work: kernels for the CPU call them
             with contextlib.suppress(Exception):
-                finish(TABLE[name](ndd, _inputs("gpu")))
+                finish(CALLS[name](ndd, _inputs("gpu")))
             continue
         try:
-            finish(TABLE[name](ndd, _inputs("gpu")))
+            finish(CALLS[name](ndd, _inputs("gpu")))
         except Exception as error:  # not for the GPU, or it needs a real one
             failed[name] = _first_line(error)
             continue
@@ -283,7 +283,7 @@ def _texts(calls: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
             if operator is not None and operator.cuda_source in other.fuses:
                 # Both in one kernel, if the second takes the results of the first, which is not so for videos.
                 with contextlib.suppress(Exception), ndd.EvalMode.deferred:
-                    finish(getattr(ndd, path)(TABLE[name](ndd, _inputs("gpu"))))
+                    finish(getattr(ndd, path)(CALLS[name](ndd, _inputs("gpu"))))
     for name in [call for call in calls if call in recipes.OF_BOTH]:
         try:
             run_program(name, device="gpu")

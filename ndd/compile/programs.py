@@ -93,6 +93,10 @@ def _video(folder: Path) -> None:
         reader = ndd.experimental.readers.Video(filenames=[path], sequence_length=8, device="cpu", **more)
         for (clips,) in reader.next_epoch(batch_size=2):
             clips.evaluate()
+    for filters in (ndd.types.INTERP_LINEAR, ndd.types.INTERP_NN):
+        resized = ndd.readers.VideoResize(filenames=[path], sequence_length=8, resize_shorter=24, interp_type=filters)
+        for (clips,) in resized.next_epoch(batch_size=2):
+            clips.evaluate()
 
 
 def _many_numbers(folder: Path) -> None:
@@ -108,8 +112,9 @@ def _resized_alone(folder: Path) -> None:
 
     # The last batch of an epoch may be one picture, and a side may have its size already.
     picture = np.zeros((48, 64, 3), np.uint8)
-    for size in ([24, 32], [24, 64]):
-        ndd.resize(ndd.batch([picture], layout="HWC"), size=size).evaluate()
+    for filters in (ndd.types.INTERP_LINEAR, ndd.types.INTERP_NN):
+        for size in ([24, 32], [24, 64]):
+            ndd.resize(ndd.batch([picture], layout="HWC"), size=size, interp_type=filters).evaluate()
 
 
 def _programs() -> Iterator[tuple[str, Callable[..., None]]]:

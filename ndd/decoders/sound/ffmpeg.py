@@ -42,8 +42,8 @@ def decode(source: np.ndarray | str, refusal: str) -> tuple[np.ndarray, float]:
             raise
         damage, whole, samples, rate = [error], True, np.empty((0, 1), np.float32), 0.0
     if rate <= 0 or (damage and (whole or not len(samples))):
-        said = getattr(damage[0], "strerror", None) or damage[0] if damage else "it has no sampling rate"
-        raise RuntimeError(f"no sound can be read: {refusal}; FFmpeg: {said}")
+        reason = getattr(damage[0], "strerror", None) or damage[0] if damage else "it has no sampling rate"
+        raise RuntimeError(f"no sound can be read: {refusal}; FFmpeg: {reason}")
     return samples, rate
 
 

@@ -184,7 +184,7 @@ def _(encoded, out, clip):
 @video.cuda
 def _(launch, encoded, out, clip, fill):
     """The engines of the GPU decode, else the CPU. The number of launches is the same for any batch."""
-    from ndd.decoders.video import gpu as _video_gpu
+    from ndd.decoders.video import gpu as _video_gpu  # four modules that GPUs alone need
 
     pieces, wanted, count = [], [], 0
     wide = _video_gpu.pieces_at_once(len(clip))

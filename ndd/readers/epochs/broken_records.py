@@ -57,8 +57,8 @@ class BrokenRecords:
             dropped.append(BadSample(place, bad.source, text))
             if not self._skipped:
                 warnings.warn(
-                    f"{self._reader}: sample {number} ({bad.source}) is left out: {text}. `reader.skipped` lists all that "
-                    "are.",
+                    f"{self._reader}: sample {number} ({bad.source}) is left out: {text}. `reader.skipped` lists all "
+                    "of them.",
                     UserWarning,
                     stacklevel=6,
                 )

@@ -26,7 +26,7 @@ from ndd.readers.output import Output
 from ndd.readers.sampling.sampler import LastBatch, NumberStream, Order, Share
 from ndd.readers.stores.records import RecordStore, read_now
 
-_CLOSING_SECONDS = 5.0  # `close` waits so long for reads that are under way
+_CLOSING_SECONDS = 5.0  # `close` waits this long for reads that are under way
 
 
 class Session(BatchMaker):

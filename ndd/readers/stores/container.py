@@ -146,8 +146,8 @@ class ContainerStore(BatchedStore):
         return self._files.using(self.paths[container], known)
 
     def _ask(self, block: int) -> list[Status | None]:
-        said = statuses(self.paths[block * _ASKED_AT_ONCE :][:_ASKED_AT_ONCE])
-        return [None if isinstance(status, OSError) else status for status in said]
+        answers = statuses(self.paths[block * _ASKED_AT_ONCE :][:_ASKED_AT_ONCE])
+        return [None if isinstance(status, OSError) else status for status in answers]
 
     def _parsed(self, number: int, piece: np.ndarray | OSError) -> Record | Exception:
         if isinstance(piece, OSError):

@@ -344,9 +344,9 @@ def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[L
     bad = {path: index for path, index in scanned.items() if isinstance(index, Exception)}
     if bad:
         first = next((path for path, error in bad.items() if is_no_fault_of_data(error)), next(iter(bad)))
-        said = without_secrets(f"{first}: {bad[first]}")
+        reason = without_secrets(f"{first}: {bad[first]}")
         if not skips or is_no_fault_of_data(bad[first]):
-            raise RuntimeError(f"{reader}: {said}") from bad[first]
-        warnings.warn(f"{reader}: {len(bad)} files are skipped, the first is {said}", UserWarning, stacklevel=6)
+            raise RuntimeError(f"{reader}: {reason}") from bad[first]
+        warnings.warn(f"{reader}: {len(bad)} files are skipped, the first is {reason}", UserWarning, stacklevel=6)
     good = [video for video in videos if not isinstance(scanned[video.path], Exception)]
     return good, [scanned[video.path] for video in good]  # type: ignore[misc]
