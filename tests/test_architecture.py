@@ -20,7 +20,16 @@ FILES = sorted(p for p in PACKAGE.rglob("*.py") if "__pycache__" not in p.parts)
 
 # The layers: what lies in one may import its own files and the layers before.
 LAYERS = [
-    {"types", "installation", "tfrecord", "atomic_file", "pickling", "plugin_manager", "_absent_modules", "_required_torch"},
+    {
+        "types",
+        "installation",
+        "tfrecord",
+        "atomic_file",
+        "pickling",
+        "plugin_manager",
+        "_absent_modules",
+        "_required_torch",
+    },
     {"_tensor", "_typing"},
     {"_execution"},
     {"read_ahead"},
