@@ -284,7 +284,7 @@ class Checkpoint:
         Args:
             filename: as for `save`.
 
-        Raises FileNotFoundError if no file matches, ValueError for a file that is no checkpoint.
+        Raises FileNotFoundError if no file matches, ValueError for a file that is not a checkpoint.
         """
         pattern = _Pattern(filename)
         newest = max(pattern.saved(), default=None)

@@ -79,7 +79,7 @@ def VarLenFeature(*arguments: Any) -> Feature:
 
     With a partial shape before these two, as `VarLenFeature([4], float32, 0.0)` for boxes, samples have shape
     `(n / 4, 4)`. A record that lacks the feature has no values, n = 0; the default is checked, and has no use.
-    Strings are no such features.
+    Strings cannot be such features.
 
     Raises: as `FixedLenFeature`.
 

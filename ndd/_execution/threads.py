@@ -45,7 +45,7 @@ def get_num_threads() -> int:
     """The number of threads that CPU operators use by default: the last `set_num_threads`; otherwise the environment variable
     `NDD_NUM_THREADS` or `DALI_NUM_THREADS`; otherwise the number of CPUs this process may run on.
 
-    Raises ValueError if `NDD_NUM_THREADS` or `DALI_NUM_THREADS` is no positive number.
+    Raises ValueError if `NDD_NUM_THREADS` or `DALI_NUM_THREADS` is not a positive number.
 
     >>> import ndd
     >>> ndd.get_num_threads() >= 1

@@ -70,7 +70,7 @@ def operator(
     A plan gets the `Call` if its first parameter is `call`; `.batch` and `.views` always get it.
 
     Raises TypeError for a function without a name, for parameters that cannot be inputs or arguments, and for names in
-    `reads` that are no inputs.
+    `reads` that are not inputs.
 
     >>> import ndd
     >>> @ndd.operator

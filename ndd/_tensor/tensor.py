@@ -40,7 +40,7 @@ class Tensor(Arithmetic, Handle):
         invocation_result: the invocation that computes the value; for ndd's own use.
         copy: whether the data are copied even if their memory could be shared.
 
-    Raises TypeError and ValueError as `tensor` does, and ValueError for a `batch` that is no Batch.
+    Raises TypeError and ValueError as `tensor` does, and ValueError for a `batch` that is not a Batch.
 
     >>> import ndd, numpy as np
     >>> t = ndd.as_tensor(np.arange(6).reshape(2, 3), layout="HW")

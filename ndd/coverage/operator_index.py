@@ -35,7 +35,7 @@ _HEAD = """# The operators of ndd
 Written by `python -m ndd coverage --index notebooks/operators.md`; the text is the first sentence of each docstring.
 `help(ndd.resize)` shows the rest: arguments, layouts, element types, errors, an example. *Layouts* are those of the
 first input; a leading F is video, whose frames are processed as images of their own. "any" means that the operator does
-not restrict them; "-" that its inputs are no images.
+not restrict them; "-" that its inputs are not images.
 """
 # Operators that check layouts themselves, and families whose inputs have none.
 _LAYOUTS = {

@@ -340,7 +340,7 @@ def _sentence(error: Exception, url: str) -> OSError:
         text = "The client cannot list a name with //, or with . or .. between two /: name the files"
         return OSError(errno.EINVAL, f"{text} ({message[:200]})", url)
     if kind == "PreconditionError":
-        return OSError(errno.ESTALE, "The object was replaced since it was opened: make the reader anew", url)
+        return OSError(errno.ESTALE, "The object was replaced since it was opened: make a new reader", url)
     denied = kind in ("PermissionDeniedError", "UnauthenticatedError") or re.search(
         r"\b40[13] (Forbid|Unauth)", message
     )

@@ -280,7 +280,7 @@ def _check(answer: http.client.HTTPResponse) -> None:
 
 
 def _replaced() -> OSError:
-    return _Refused(errno.ESTALE, "The object was replaced since it was opened: make the reader anew")
+    return _Refused(errno.ESTALE, "The object was replaced since it was opened: make a new reader")
 
 
 @contextmanager

@@ -56,7 +56,7 @@ class Pipeline(PipelineBody):
         py_num_workers, py_start_method, py_callback_pickler: likewise, since Python sources run on the thread that runs the
             pipeline.
 
-    Raises ValueError for a batch size below 1 or none, TypeError for numbers that are no integers, KeyError for a
+    Raises ValueError for a batch size below 1 or none, TypeError for numbers that are not integers, KeyError for a
     dict `prefetch_queue_depth` without its two keys, and RuntimeError for a GPU that is not there: methods that
     build the pipeline do so when first called. Methods of different ways to run it (`run`, `schedule_run`, an
     iterator) exclude each other by RuntimeError.
@@ -362,7 +362,7 @@ class Pipeline(PipelineBody):
         RuntimeError for functions and objects of Python among the arguments, for nodes of `auto_aug` (DALI writes these), and with
         `debug=True`.
 
-        Raises TypeError for a `define_graph` that is no function.
+        Raises TypeError for a `define_graph` that is not a function.
 
         >>> import ndd
         >>> pipe = ndd.pipeline_def(lambda: ndd.fn.random.uniform(range=[0, 1]) * 100)(batch_size=2, seed=1)

@@ -218,7 +218,7 @@ class Profile:
         Args:
             path: the file, which is overwritten.
 
-        Raises TypeError for what is not a path, IsADirectoryError for a folder, OSError for a file that cannot be written.
+        Raises TypeError for other objects than paths, IsADirectoryError for a folder, OSError for a file that cannot be written.
         """
         if not isinstance(path, str | os.PathLike):
             raise TypeError(f"Profile.save: path: expected a path as a str or a Path, got {type(path).__name__}")

@@ -151,7 +151,7 @@ class Reader(Definition):
             capture: every iteration calls the same operators, and ndd may compute ahead.
             last_batch: "fill", "partial" or "drop", the treatment of the last samples.
 
-        Raises TypeError for a `ctx` that is no EvalContext, ValueError for an unknown `last_batch` and for a
+        Raises TypeError for a `ctx` that is not an EvalContext, ValueError for an unknown `last_batch` and for a
         `batch_size` below 1.
 
         >>> import ndd, tempfile, pathlib

@@ -16,7 +16,7 @@ def max(
 ):
     """Finds the greatest element along axes.
 
-    Every sample is reduced by itself. Each result is `max(x)` over its elements.
+    Each sample is reduced separately. Each result is `max(x)` over its elements.
     Any layout and rank, integers and float32.
     The element type stays. NaN is ignored (NumPy and torch return it); without elements the result is
     the type's least finite value.

@@ -18,7 +18,7 @@ def mean(
 ):
     """Averages the elements along axes.
 
-    Every sample is reduced by itself. Each result is `sum(x) / n` over its elements.
+    Each sample is reduced separately. Each result is `sum(x) / n` over its elements.
     Any layout and rank, integers and float32.
     The result is float32. With `dtype=` an integer input may keep its type: the sum then wraps in that type and
     the mean is truncated, as in DALI.

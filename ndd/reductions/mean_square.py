@@ -18,7 +18,7 @@ def mean_square(
 ):
     """Averages the squares of the elements along axes.
 
-    Every sample is reduced by itself. Each result is `sum(x**2) / n` over its elements.
+    Each sample is reduced separately. Each result is `sum(x**2) / n` over its elements.
     Any layout and rank, integers and float32.
     The result is float32; with `dtype=` uint64 (of an unsigned input) or int64, truncated.
     Squares of uint16 are exact (in DALI 2.4.0 those of numbers above 46340 overflow).

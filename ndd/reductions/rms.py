@@ -18,7 +18,7 @@ def rms(
 ):
     """Takes the root of the mean of the squares along axes.
 
-    Every sample is reduced by itself. Each result is `sqrt(sum(x**2) / n)` over its elements.
+    Each sample is reduced separately. Each result is `sqrt(sum(x**2) / n)` over its elements.
     Any layout and rank, integers and float32.
     The result is float32. With `dtype=` an integer input may keep its type: the sum of squares then wraps in that
     type and the result is truncated, as in DALI.

@@ -18,7 +18,7 @@ def sum(
 ):
     """Sums the elements along axes.
 
-    Every sample is reduced by itself. Each result is `sum(x)` over its elements.
+    Each sample is reduced separately. Each result is `sum(x)` over its elements.
     Any layout and rank, integers and float32.
     u8 to u64 give uint64, as in NumPy (torch: int64), i8 to i64 int64, float32 gives float32. With `dtype=` an integer sum
     may keep the input's type, in which case it wraps (200 + 200 = 144 in uint8), or become float32.

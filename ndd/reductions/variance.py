@@ -18,7 +18,7 @@ def variance(
 ):
     """Averages the squared distances from a given mean along axes.
 
-    Every sample is reduced by itself. Each result is `sum((x - mean)**2) / (n - ddof)` over its
+    Each sample is reduced separately. Each result is `sum((x - mean)**2) / (n - ddof)` over its
     elements. Any layout and rank, integers and float32; the result is float32. Over no axes at all (`axes=[]`) it is 0.
 
     Args:

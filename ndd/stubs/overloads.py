@@ -58,7 +58,7 @@ def operator_overloads(name: str, function: Any, names: Names) -> list[str]:
     """The forms of a public operator, in this order: only Tensors return a Tensor; a Batch as first input returns a Batch;
     a Batch elsewhere, or a `batch_size`, gives a Batch.
 
-    The first input of the last form is no Batch, so that `Tensor | Batch` there fits no form as a whole: the type
+    The first input of the last form is not a Batch, so that `Tensor | Batch` there fits no form as a whole: the type
     checker then takes each on its own, and gets `Tensor | Batch`.
     """
     operator = function.operator

@@ -25,7 +25,7 @@ def preemphasis_filter(
 ):
     """Subtracts from every sample a part of the previous sample: `y[i] = x[i] - preemph_coeff * x[i - 1]`.
 
-    Any rank: a sample of the batch counts as one sequence in the order of its memory, so give each channel by itself.
+    Any rank: a sample of the batch counts as one sequence in the order of its memory, so pass each channel separately.
     Takes integers, float32 and float64, computes in float32, and keeps shape and layout.
 
     Args:

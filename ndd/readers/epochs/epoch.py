@@ -60,7 +60,7 @@ class _Iterating(Generic[Outputs]):
             held = epoch._following(run)
         else:
             held = watching.take(epoch._session.name, epoch._following, run)
-        # Nothing is called from here on, see `StepInFlight`. These lines are no method: Python 3.10 runs handlers after its call.
+        # Nothing is called from here on, see `StepInFlight`. They form no method: Python 3.10 runs handlers after its call.
         value, step = held.value, held.step
         if held.number > progress.number:
             progress.number, progress.position = held.number, step.position

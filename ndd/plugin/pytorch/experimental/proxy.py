@@ -157,7 +157,7 @@ class DataLoader(torch_data.DataLoader):
         dali_server: the `DALIServer`.
         args, kwargs: arguments of torch's loader; `batch_size` may be at most the pipeline's.
 
-    Raises TypeError for a first argument that is no DALIServer.
+    Raises TypeError for a first argument that is not a DALIServer.
 
     >>> import ndd, torch, ndd.plugin.pytorch.experimental.proxy as dali_proxy
     >>> @ndd.pipeline_def(batch_size=2, prefetch_queue_depth=1)
