@@ -283,7 +283,7 @@ def _texts(calls: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
     operators = all_operators()
     gpu, failed = TextsOnly(), {}
     pretend(gpu)
-    for name in [call for call in calls if call in _CALLS]:
+    for name in [call for call in calls if call in of_operators.CALLS or call in of_operators.RARER]:
         operator = operators.get(_operator(name))
         if operator is not None and not operator.cuda_source:  # libraries do the work: kernels for the CPU call them
             with contextlib.suppress(Exception):
@@ -299,7 +299,7 @@ def _texts(calls: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
                 # Both in one kernel, if the second takes the results of the first, which is not so for videos.
                 with contextlib.suppress(Exception), ndd.EvalMode.deferred:
                     finish(getattr(ndd, path)(_CALLS[name](ndd, _inputs("gpu"))))
-    for name in [call for call in calls if call in recipes.OF_BOTH or call in FOR_WHEELS]:
+    for name in [call for call in calls if call in recipes.OF_BOTH]:
         try:
             run_program(name, device="gpu")
         except Exception as error:
