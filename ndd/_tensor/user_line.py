@@ -6,7 +6,6 @@ import sys
 import types
 import warnings
 
-
 _BETWEEN = "torch.nn.modules.module"  # calls `forward` of our transforms
 
 
