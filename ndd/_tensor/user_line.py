@@ -20,6 +20,11 @@ def user_frame() -> types.FrameType:
     return frame
 
 
+def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warns at the user's line."""
+    warn_at(user_frame(), text, category)
+
+
 def warn_at(frame: types.FrameType, text: str, category: type[Warning]) -> None:
     """As `warnings.warn` with the stack level of that frame."""
     known = frame.f_globals.setdefault("__warningregistry__", {})
