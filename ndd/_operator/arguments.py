@@ -19,7 +19,7 @@ from ndd._operator.values import Values
 from ndd._tensor import Batch, Handle, Tensor
 from ndd._tensor.construct import build_tensor, from_pipeline
 from ndd._tensor.dtype import DType, dtype as to_dtype
-from ndd._tensor.type_guards import is_integer, is_list, is_numpy_number, is_tuple
+from ndd._tensor.type_guards import is_array, is_integer, is_list, is_numpy_number, is_tuple
 from ndd._tensor.warn_once import warn_once
 from ndd.types import is_enum
 
@@ -63,6 +63,7 @@ else:
         __ror__ = __or__
 
 
+_NO_NUMBERS = tuple("cmMV")  # kinds of NumPy's types that it converts to numbers: complex ones, dates, structures
 _SEQUENCES: tuple[Any, ...] = (list, tuple, Sequence)
 _CALLABLE: Any = collections.abc.Callable
 
@@ -123,7 +124,11 @@ class Argument:
             raise kind(f"{operator}: argument {self.name!r}: {reason}") from None
 
     def _constant(self, convert: Callable[[Any], Any], value: Any, operator: str) -> Any:
+        if getattr(getattr(value, "dtype", None), "kind", "") in _NO_NUMBERS:
+            raise TypeError(f"expected numbers, got {value!r}")
         converted = convert(value)
+        if is_array(converted) and converted.ndim > 1 and not self.per_sample:
+            raise ValueError(f"expected a list of numbers, got an array of shape {converted.shape}")
         self._warn_of_change(value, operator)
         too_large = excess(self.name, converted) if self.bounded else None
         if too_large is not None:
@@ -202,9 +207,12 @@ def _integer(value: Any) -> int:
     if isinstance(value, list | tuple):
         raise TypeError(f"expected one integer, got the list {value!r}")
     try:
-        return int(value)
+        number = int(value)
     except (TypeError, ValueError) as error:
         raise type(error)(f"expected an integer, got {value!r}") from None
+    if not -(2**63) <= number < 2**63:
+        raise OverflowError(f"{number} does not fit in 64 bits")
+    return number
 
 
 def _real(value: Any) -> float:
@@ -331,7 +339,7 @@ def _listed(numpy: np.dtype) -> Callable[[Any], np.ndarray]:
                 f"expected numbers, got {list(value)}, lists of different lengths. Wrap them in ndd.batch(...) for a value "
                 "of each sample"
             ) from None
-        if values.dtype.kind == "c":  # NumPy would drop the imaginary part
+        if values.dtype.kind in _NO_NUMBERS or (values.dtype.kind == "O" and any(v is None for v in values.flat)):
             raise TypeError(f"expected numbers, got {value!r}")
         if values.dtype.kind == "f" and numpy.kind == "i" and np.isnan(values).any():
             raise ValueError("expected integers, got NaN")

@@ -200,8 +200,8 @@ for _d in ALL:
     # bfloat16 has no NumPy type: its bits travel as uint16; enum values are int32 numbers.
     _d.numpy = np.dtype(_NUMPY_NAMES.get(_d.name, "uint16" if _d is bfloat16 else "int32"))
 
-_BY_TORCH: dict[Any, DType] = {getattr(torch, n): _BY_NAME[short] for short, n in _NUMPY_NAMES.items()}
-_BY_TORCH[torch.bfloat16] = bfloat16
+BY_TORCH: dict[Any, DType] = {getattr(torch, n): _BY_NAME[short] for short, n in _NUMPY_NAMES.items()}
+BY_TORCH[torch.bfloat16] = bfloat16
 
 
 def torch_dtype(dtype: DType) -> torch.dtype:
@@ -222,7 +222,7 @@ def from_framework(kind: Any) -> DType:
     if kind is None:
         raise TypeError(f"{kind!r} does not name an element type")
     if type(kind).__module__ == "torch":
-        known = _BY_TORCH.get(kind)
+        known = BY_TORCH.get(kind)
     else:
         try:
             as_numpy = np.dtype(kind)
@@ -242,7 +242,7 @@ def dense_torch_tensor(tensor: torch.Tensor) -> torch.Tensor:
     if str(tensor.layout) != "torch.strided" or tensor.is_nested:
         form = "nested" if tensor.is_nested else "sparse"
         raise TypeError(f"Cannot make a tensor of a {form} torch tensor: expected a dense one")
-    if tensor.dtype not in _BY_TORCH:
+    if tensor.dtype not in BY_TORCH:
         raise RuntimeError(f"Cannot make a tensor of torch's type {tensor.dtype}: expected numbers or booleans")
     return tensor
 

@@ -90,8 +90,9 @@ def _(
         starts, own = _regions(anchor, extents, bool(normalized or normalized_anchor))
     for i in np.flatnonzero(counts != own)[:1]:
         raise bad_sample(int(i), "`anchor` and `shape` must have the same number of elements")
-    low = starts - sizes / 2 if centered_anchor else starts
-    high = low + sizes
+    with np.errstate(invalid="ignore"):
+        low = starts - sizes / 2 if centered_anchor else starts
+        high = low + sizes
     for i in np.flatnonzero(np.isnan(high).any(axis=(1, 2)))[:1]:  # also infinite ones whose sum is none
         raise bad_sample(
             int(i), f"`anchor` and `shape`: expected numbers, got {starts[i].tolist()} and {sizes[i].tolist()}"
@@ -135,7 +136,8 @@ def _regions(values: Values | None, extents: np.ndarray, normalized: bool) -> tu
     for own, row in zip(padded, rows, strict=True):
         own[: row.size] = row.reshape(-1)
     regions = padded.reshape(len(rows), -1, count) if padded.size else np.zeros((1, 0, count), np.float32)
-    regions = regions * extents.astype(np.float32) if normalized else regions
+    with np.errstate(invalid="ignore"):
+        regions = regions * extents.astype(np.float32) if normalized else regions
     return np.broadcast_to(regions, (n, *regions.shape[1:])), np.broadcast_to(sizes, n)
 
 
