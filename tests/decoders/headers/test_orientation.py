@@ -16,7 +16,7 @@ from PIL import Image
 import ndd
 from ndd._tensor.memory import host_empty
 from ndd.decoders import pixels
-from ndd.decoders.backends import opencv, pillow, simplejpeg
+from ndd.decoders.backends import libwebp, opencv, pillow, simplejpeg
 from ndd.decoders.headers import avif as _avif
 from ndd.decoders.jpeg import backend as _jpeg
 from ndd.decoders.nvimgcodec import python_api
@@ -165,7 +165,7 @@ def fresh_memory(monkeypatch):
         mallopt(M_PERTURB, value)
         assert not value or (np.empty(1 << 20, np.uint8) != 0).any()
 
-    for module in (_jpeg, python_api, simplejpeg):
+    for module in (_jpeg, libwebp, python_api, simplejpeg):
         monkeypatch.setattr(module, "host_empty", filled)
     yield set_to
     set_to(0)
