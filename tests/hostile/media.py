@@ -47,20 +47,8 @@ class LeftError(ValueError):
 def odd(rng: random.Random, bits: int, value: int) -> int:
     """A number of so many bits that a careless parser would stumble over."""
     top = (1 << bits) - 1
-    choice = rng.choice(
-        [
-            0,
-            1,
-            top,
-            top >> 1,
-            (top >> 1) + 1,
-            value + 1,
-            value - 1,
-            value * 2,
-            value ^ 1 << rng.randrange(bits),
-            rng.randint(0, top),
-        ]
-    )
+    near = value + 1, value - 1, value * 2, value ^ 1 << rng.randrange(bits)
+    choice = rng.choice([0, 1, top, top >> 1, (top >> 1) + 1, *near, rng.randint(0, top)])
     return choice & top
 
 
