@@ -127,7 +127,8 @@ class Argument:
         if getattr(getattr(value, "dtype", None), "kind", "") in _NO_NUMBERS:
             raise TypeError(f"expected numbers, got {value!r}")
         converted = convert(value)
-        if is_array(converted) and converted.ndim > 1 and not self.per_sample:
+        # Anchors, or a matrix of a user's operator, may be rows of numbers; axes, sizes and indices may not.
+        if is_array(converted) and converted.ndim > 1 and not self.per_sample and self.numpy.kind == "i":
             raise ValueError(f"expected a list of numbers, got an array of shape {converted.shape}")
         self._warn_of_change(value, operator)
         too_large = excess(self.name, converted) if self.bounded else None
