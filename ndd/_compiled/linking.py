@@ -307,15 +307,20 @@ def _numba() -> _Numba:
         """A module to be linked into others. Environments are set where it is linked in."""
 
         format = "bitcode"
+        _size = 0
 
         def is_large(self, caller: Stepwise) -> bool:
             """Whether LLVM would rarely inline its functions, and need not (`jit.kernel`)."""
-            return not self.merged and len(self._final_module.as_bitcode()) > (
-                _LARGE_TO_LIGHT if caller.light else _LARGE
-            )
+            return not self.merged and self._size > (_LARGE_TO_LIGHT if caller.light else _LARGE)
 
         def _finalize_final_module(self) -> None:
+            """Makes the module ready to be linked. numba does so with a copy, because it runs the module itself."""
             self._finalize_dynamic_globals()
+            for function in self._final_module.functions:
+                if not function.is_declaration and function.linkage == binding.Linkage.external:
+                    function.linkage = "linkonce_odr"
+            self._shared_module = self._final_module
+            self._size = len(self._final_module.as_bitcode())
             self._finalized = True
 
         def code(self) -> bytes:

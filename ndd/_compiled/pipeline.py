@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
+import logging
 import types
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
@@ -153,9 +154,9 @@ def _load_again(context: Any) -> None:
 
 
 @functools.cache
-def _changes() -> list[tuple[Any, str, Callable[..., Any]]]:
+def _changes() -> list[tuple[Any, str, Any]]:
     """numba's methods that take long, and what replaces them."""
-    from numba.core import ir, transforms
+    from numba.core import ir, ssa, transforms
     from numba.core.postproc import PostProcessor
     from numba.core.runtime.context import NRTContext
 
@@ -198,7 +199,11 @@ def _changes() -> list[tuple[Any, str, Callable[..., Any]]]:
                 variables += list_variables(self, part)
         return variables
 
+    silent = logging.Logger("ndd.numba")
+    silent.debug = lambda *_: None  # numba calls it twice for each statement
+
     return [
+        (ssa, "_logger", silent),
         (PostProcessor, "run", run),
         (NRTContext, "get_meminfos", get_meminfos),
         (ir.Inst, "_rec_list_vars", list_variables),
