@@ -14,6 +14,7 @@ import encoded
 import torch
 import videos
 from calling import FORMS, call, cases_of, evaluated, layouts_of, load_every_module, samples
+from cases import EachSample
 from readers.datasets import DATASETS
 from sounds import encoded as sound_file, ffmpeg_file, sound
 from torch.utils._pytree import tree_flatten
@@ -33,7 +34,8 @@ def operators() -> Iterator[Any]:
     for path, operator in sorted(load_every_module().items()):
         for case in cases_of(path, operator):
             layout = layouts_of(case, operator)[0]
-            for form in FORMS:
+            several = any(isinstance(value, EachSample) for value in case.args.values())
+            for form in FORMS[: 2 if several else 3]:
                 with contextlib.suppress(ValueError):  # operators of batches take no single sample
                     yield evaluated(call(ndd, path, case, samples(case, layout, form), form))
 
@@ -76,8 +78,8 @@ def readers() -> Iterator[Any]:
         with tempfile.TemporaryDirectory() as folder:
             arguments = data.make(Path(folder), 10)
             for more in ({}, {"random_shuffle": True, "seed": 1}, {"pad_last_batch": True}):
-                reader = getattr(home.readers, name.removeprefix("experimental."))(**arguments, **more)
                 for batch_size in ({}, {"batch_size": 4}):
+                    reader = getattr(home.readers, name.removeprefix("experimental."))(**arguments, **more)
                     for outputs in reader.next_epoch(**batch_size):
                         yield from outputs.values() if isinstance(outputs, dict) else outputs
 
@@ -94,9 +96,12 @@ def transforms() -> Iterator[Any]:
     for name in torchvision_classes.names():
         for arguments in torchvision_classes.CASES.get(name, [()])[:1]:
             for value in values if name not in torchvision_classes.APART else ():
-                with contextlib.suppress(TypeError, ValueError, RuntimeError):  # not for these values
+                with contextlib.suppress(Exception):  # not for these values
                     torch.manual_seed(3)
-                    yield from tree_flatten(getattr(v2, name)(*arguments)(value))[0]
+                    for result in tree_flatten(getattr(v2, name)(*arguments)(value))[0]:
+                        if hasattr(result, "evaluate"):
+                            result.evaluate()
+                        yield result
 
 
 if __name__ == "__main__":

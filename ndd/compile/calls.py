@@ -78,12 +78,16 @@ RARER: dict[str, Call] = {
     "cutmix of soft labels": lambda m, x: m.cutmix(x.small, _soft(m, x), weight=0.3, center=[0.1, 0.5]),
     "mixup of soft labels": lambda m, x: m.mixup(x.small, _soft(m, x), weight=0.3),
     "experimental.median_blur 5 by 7": lambda m, x: m.experimental.median_blur(x.small, window_size=[5, 7]),
+    "experimental.resize": lambda m, x: m.experimental.resize(x.small, resize_shorter=100.0),
+    "experimental.resize nearest": lambda m, x: m.experimental.resize(
+        x.small, size=[12, 40], interp_type=x.types.INTERP_NN),
     "gaussian_blur 5": lambda m, x: m.gaussian_blur(x.small, window_size=5),
     "laplacian 5": lambda m, x: m.laplacian(x.small, window_size=5, scale=0.5),
     "mel_filter_bank tf": lambda m, x: m.mel_filter_bank(
         m.reshape(x.lines, layout="tf"), nfilter=12, sample_rate=16000.0),
     "mfcc of rows": lambda m, x: m.mfcc(x.mel, axis=1, dct_type=4, normalize=True),
     "normalize rows and channels": lambda m, x: m.normalize(x.small, axes=[0, 2]),
+    "normalize few": lambda m, x: m.normalize(m.crop(x.small, crop=[4, 4])),
     "normalize everything": lambda m, x: m.normalize(x.small),
     "one_hot to int64": lambda m, x: m.one_hot(x.classes, num_classes=6, on_value=2.0, dtype=m.int32, axis=0),
     "power_spectrum 1": lambda m, x: m.power_spectrum(x.lines, power=1, nfft=7),

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from ndd.torchvision.installed import import_torchvision
+
 _MEAN, _STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 _SIZES = ((37, 53), (40, 41), (60, 37), (50, 50))
 _SEEDS = 3  # some transforms choose among others
@@ -84,8 +86,7 @@ def _pictures() -> Iterator[Any]:
 def _detection() -> Iterator[Any]:
     """A picture with boxes, masks and labels, if torchvision is installed."""
     with contextlib.suppress(ImportError):
-        from torchvision import tv_tensors
-
+        tv_tensors = import_torchvision().tv_tensors
         (height, width), rng = _SIZES[0], torch.Generator().manual_seed(0)
         picture = torch.randint(0, 256, (3, height, width), dtype=torch.uint8, generator=rng)
         boxes = torch.tensor([[1.0, 2, 20, 30], [10, 10, 50, 36]])
