@@ -58,20 +58,16 @@ def segmentation(
     down, across = (ndd.random.uniform(range=[0, 1], **of_batch) for _ in range(2))
     extents = ndd.slice(ndd.peek_image_shape(jpegs), start=0, shape=2, axes=0)
     resized = side * extents // ndd.reductions.min(extents)
-    how = {
-        "rule": "torchvision",
-        "resize_shorter": side,
-        "mirror": mirror,
-        "crop": (resized > size) * size,
-    }  # 0: all of it
+    how = {"rule": "torchvision", "resize_shorter": side, "mirror": mirror}
+    how["crop"] = (resized > size) * size  # 0 keeps all of a side that is shorter than the window
     how |= {"crop_pos_y": down, "crop_pos_x": ndd.math.abs(mirror - across)}  # from the right if mirrored
     nearest = {"interp_type": ndd.types.INTERP_NN, "antialias": False}
     images = ndd.resize_crop_mirror(both.images, **how)
-    masks = ndd.resize_crop_mirror(_labels(both.semantic, ndd.float32), **how, **nearest)
+    masks = ndd.resize_crop_mirror(ndd.cast(both.semantic, dtype=ndd.float32), **how, **nearest)
     window: dict[str, Any] = {"crop": [size, size], "crop_pos_x": 0, "crop_pos_y": 0, "out_of_bounds_policy": "pad"}
     images, masks = ndd.crop(images, **window), ndd.crop(masks, **window, fill_values=[ignore])
     return ndd.crop_mirror_normalize(images, mean=MEAN, std=STD), _labels(masks)
 
 
-def _labels(masks: Any, dtype: Any = ndd.int64) -> Any:
-    return ndd.cast(masks if masks.layout == "HW" else ndd.squeeze(masks, axis_names="C"), dtype=dtype)
+def _labels(masks: Any) -> Any:
+    return ndd.cast(masks if masks.layout == "HW" else ndd.squeeze(masks, axis_names="C"), dtype=ndd.int64)
