@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ndd.compile import recipes
+from ndd.compile.transforms import run_transforms
 
 _BATCH, _RECORDS = 4, 10  # the last batch is a part of one
 _SIZES = (1_000, 100_000)  # bytes of a record
@@ -117,11 +118,16 @@ def _resized_alone(folder: Path) -> None:
             ndd.resize(ndd.batch([picture], layout="HWC"), size=size, interp_type=filters).evaluate()
 
 
+FOR_WHEELS = {"torchvision.transforms": run_transforms}
+"""Those whose kernels come in a wheel, or by `python -m ndd compile --all`. They run on a device, as those of `recipes.OF_BOTH`."""
+
+
 def _programs() -> Iterator[tuple[str, Callable[..., None]]]:
     from ndd.bench.readers import KINDS
 
     yield from (("loop", _loop), ("speech", _speech), ("video", _video), ("demo", _demo))
     yield from recipes.PROGRAMS.items()
+    yield from FOR_WHEELS.items()
     yield from (("random.normal of many", _many_numbers), ("resize of one picture", _resized_alone))
     yield from zip([f"readers.{name}" for name in KINDS], map(_reader, KINDS), strict=True)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from ndd._operator.deprecated import renamed
 from ndd._tensor import Packed
 from ndd._tensor.dtype import float32, int32, uint8
 from ndd._tensor.secrets import without_secrets
+from ndd._tensor.user_line import warn_user
 from ndd.readers.files.file_reading import read_files
 from ndd.readers.files.file_tree import FilePath, listed_names, path_text
 from ndd.readers.files.index_cache import Index
@@ -361,11 +361,9 @@ def _selected(reader: str, root: str, path: str, index: Index, images: Any, skip
         listed = listed_names(reader, "images", images)
         unknown = [name for name in listed if name not in places]
         if unknown:
-            warnings.warn(
+            warn_user(
                 f"{reader}: {len(unknown)} of the names in `images` are not in {without_secrets(path)!r} and are skipped: "
-                f"{', '.join(map(repr, unknown[:3]))}{', ...' if len(unknown) > 3 else ''}",
-                UserWarning,
-                stacklevel=6,
+                f"{', '.join(map(repr, unknown[:3]))}{', ...' if len(unknown) > 3 else ''}"
             )
         chosen = np.array([places[name] for name in listed if name in places], np.int64)
     first, last = (np.searchsorted(index["owners"], index["image_ids"][chosen], side) for side in ("left", "right"))

@@ -49,6 +49,7 @@ from ndd.decoders.sound.batch_kernels import (
 from ndd.decoders.sound.flac import LINE
 from ndd.decoders.sound.mpeg import TRIMMED, sound_length
 from ndd.decoders.sound.vorbis_files import Setup, setups
+from ndd.installation import install_command
 
 if TYPE_CHECKING:
     from ndd._compiled.jit import Kernel
@@ -124,7 +125,7 @@ def soundfile() -> Any:
     try:
         import soundfile
     except (ImportError, OSError) as error:
-        raise ImportError(f'sound files need soundfile: pip install "ndd-dataloading[audio]" ({error})') from None
+        raise ImportError(f"sound files need soundfile: {install_command('audio')} ({error})") from None
     return soundfile
 
 

@@ -58,7 +58,7 @@ def video(
     CPU: its transform is not defined to the last bit) and, on GPUs that can, AV1. The CPU decodes what is not 4:2:0, interlaced,
     too small or too large for the engines, damaged, or without times; the logger "ndd.video" reports that at the level INFO.
 
-    Needs PyAV: `pip install "ndd-dataloading[video]"`.
+    Needs PyAV (the extra `video`).
 
     Raises RuntimeError for bytes that are not a video, have no video stream, or are damaged at a frame that is asked for;
     for arguments that exclude each other, a start beyond the end, and a stride below 1.
