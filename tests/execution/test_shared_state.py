@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 
 import ndd
 from ndd._execution.memoize import Memoized
 from ndd._execution.weak_registry import WeakRegistry
-from ndd._tensor.dtype import _torch_types, from_framework
 from ndd._tensor.handle import Spec
 
 THREADS = 8
@@ -105,12 +103,6 @@ def test_a_copy_of_a_handle_that_is_being_evaluated():
             value = ndd.batch([np.zeros(3, np.int16)]) + 1
         shapes = together(lambda k, v=value: (ndd.Batch(v) if k else v.evaluate()).shape, 3)
         assert shapes == [[(3,)]] * 3
-
-
-def test_torch_types_are_known_to_all_threads_or_to_none():
-    for _ in range(50):
-        _torch_types.clear()
-        assert together(lambda k: from_framework(torch.bfloat16)) == [ndd.bfloat16] * THREADS
 
 
 def test_equal_specs_are_one_object():
