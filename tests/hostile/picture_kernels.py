@@ -18,6 +18,7 @@ from ndd._compiled.thread_team import ALONE, joined
 from ndd.decoders.backends.bmp_runs import unpack_runs
 from ndd.decoders.backends.tiff_lzw import unpack
 from ndd.decoders.headers import png as headers
+from ndd.decoders.headers.tiff_directory import STRIP_BYTES, STRIPS, Directory
 from ndd.decoders.png import kernels, libdeflate, libpng
 
 # ---- PNG
@@ -117,9 +118,13 @@ def strips() -> list[bytes]:
     ):
         file = io.BytesIO()
         Image.fromarray(picture).save(file, "tiff", compression="tiff_lzw", tiffinfo={278: picture.shape[0]})
-        with Image.open(io.BytesIO(file.getvalue())) as image:
-            tags = image.tag_v2
-            begin, size = tags[273][0], tags[279][0]
+        directory = Directory(memoryview(file.getvalue()))
+        places = {
+            entry.tag: directory.number(entry.code, entry.place)
+            for entry in directory.entries()
+            if entry.code in ("H", "I")
+        }
+        begin, size = places[STRIPS], places[STRIP_BYTES]
         result.append(file.getvalue()[begin : begin + size])
     return result
 

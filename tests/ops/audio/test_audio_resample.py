@@ -84,5 +84,5 @@ def test_errors_and_edges(dali):
         (x.reshape(5, 10, 2), {"scale": 0.5}), (x.reshape(50, 2), {"scale": 0.5}),
     ):  # fmt: skip
         check_same(dali, lambda m: m.audio_resample(m.tensor(signal), **arguments), 3e-6, (signal.shape, arguments))
-    with pytest.raises(RuntimeError, match=r"sample 1: .*`scale` is to be positive, got -2"):
+    with pytest.raises(RuntimeError, match=r"sample 1: .*`scale` is to be positive and finite, got -2"):
         ndd.audio_resample(ndd.batch([x, x]), scale=ndd.batch([1.0, -2.0])).evaluate()
