@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 
-from ndd._tensor.secrets import error_text
+from ndd._tensor.secrets import error_text, without_secrets
 
 _COMMANDS = {
     "demo": ("ndd.demo.command", "train a small classifier on a folder of photographs"),
@@ -40,8 +40,15 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"\nndd {args.command}: interrupted", file=sys.stderr)
         return 130
     except (OSError, ValueError, RuntimeError, ImportError) as error:
-        print(f"ndd {args.command}: {error_text(error)}", file=sys.stderr)
+        print(f"ndd {args.command}: {_sentence(error)}", file=sys.stderr)
         return 1
+
+
+def _sentence(error: Exception) -> str:
+    """The message, without the system's number of an error."""
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        return without_secrets(f"{error.filename}: {error.strerror}")
+    return error_text(error)
 
 
 if __name__ == "__main__":

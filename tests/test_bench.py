@@ -376,6 +376,7 @@ def test_the_command_and_its_file(tmp_path, capsys, monkeypatch):
     [
         (["--rounds", "0"], "--rounds must be at least 1"),
         (["loop", "--data", "nowhere", "--no-dali"], "nowhere does not exist"),
+        (["first", "--only", "resise", "--no-dali"], "--only: no row of first has 'resise' in its name."),
     ],
 )
 def test_mistakes_are_sentences(arguments, sentence, capsys):

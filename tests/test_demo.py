@@ -91,6 +91,15 @@ def test_mistakes_are_sentences(arguments, sentence, tmp_path, monkeypatch, caps
     assert "Traceback" not in out + err
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is full")
+def test_a_full_disk_is_a_sentence(tmp_path, capsys):
+    """It names the file, and not the number of the system's error."""
+    grid = tmp_path / "grid.png"
+    grid.symlink_to("/dev/full")
+    assert main(["demo", "--epochs", "1", "--device", "cpu", "--save-grid", str(grid)]) == 1
+    assert capsys.readouterr().err == f"ndd demo: {grid}: No space left on device\n"
+
+
 def test_a_damaged_image_is_named(tmp_path, capsys):
     (tmp_path / "a").mkdir()
     data = (PHOTOS / "nature" / "cat.jpg").read_bytes()

@@ -172,8 +172,50 @@ def test_boxes_of_another_shape():
     with pytest.raises(RuntimeError, match=r"boxes: expected shape \(N, 4\), got \(2, 5\)"):
         ndd.Targets(IMAGE, np.zeros((2, 5), np.float32)).flip().boxes.numpy()
     assert ndd.Targets(IMAGE, np.zeros(0, np.float32)).flip().boxes.shape == (0, 4)
+    with pytest.raises(RuntimeError, match=r"points: expected x and y, \(..., 2\), got shape \(2, 3\)"):
+        ndd.Targets(IMAGE, points=np.zeros((2, 3), np.float32)).flip().points.numpy()
     with pytest.raises(AttributeError, match="Targets has no 'area'"):
         _ = ndd.Targets(IMAGE).area
+
+
+def test_boxes_that_are_not_numbers_stay_in_step():
+    """Where nothing is dropped, they stay; otherwise they leave with all that belongs to them."""
+    corners = CORNERS.copy()
+    corners[1] = np.nan
+    targets = ndd.Targets(IMAGE, corners, normalized=False, **parts())
+    for method, left in (("flip", [0, 1, 2, 3]), ("resize", [0, 2, 3]), ("sanitize", [0, 2])):
+        made = METHODS[method](targets)
+        assert made.labels.numpy().tolist() == left, method
+        assert (made.boxes.shape[0], made.masks.shape[0], made.points.shape[0]) == (len(left),) * 3
+
+
+@pytest.mark.parametrize(
+    ("numbers", "left"), [([3, 0], [3, 0]), ([1, 0, 2, 3], [1, 0, 2, 3]), ([2, 2, 2, 2], [2, 2, 2, 2]), ([], []),
+                          (np.array([True, False, False, True]), [0, 3]), (np.uint8([1]), [1])],
+)  # fmt: skip
+def test_selected_boxes_come_in_the_order_asked_for(numbers, left):
+    targets = ndd.Targets(IMAGE, CORNERS, normalized=False, **parts())
+    batch = ndd.Targets(ndd.batch([IMAGE] * 2), ndd.batch([CORNERS] * 2), labels=ndd.batch([parts()["labels"]] * 2))
+    made = targets.select_boxes(numbers)
+    assert made.labels.numpy().tolist() == left
+    np.testing.assert_array_equal(made.boxes.numpy(), CORNERS[left].reshape(-1, 4))
+    assert made.masks.numpy()[:, 0, 0].tolist() == [k + 1 for k in left]
+    several = batch.select_boxes(ndd.batch([np.asarray(numbers) if len(numbers) else np.zeros(0, np.int32)] * 2))
+    assert [x.numpy().tolist() for x in several.labels.tensors] == [left] * 2
+
+
+@pytest.mark.parametrize(
+    ("numbers", "error", "text"),
+    [
+        ([4], RuntimeError, "numbers: expected those of 4 boxes, from 0, got 4"),
+        ([0, -1], RuntimeError, "numbers: expected those of 4 boxes, from 0, got -1"),
+        ([True], RuntimeError, r"numbers: expected a bool for each of 4 boxes, got shape \(1,\)"),
+        ([0.5], TypeError, "numbers: expected integers or bools, got float64"),
+    ],
+)
+def test_boxes_that_do_not_exist_are_not_selected(numbers, error, text):
+    with pytest.raises(error, match=text):
+        ndd.Targets(IMAGE, CORNERS, normalized=False).select_boxes(numbers).boxes.numpy()
 
 
 # ---- torchvision
@@ -249,6 +291,13 @@ def test_tv_tensors_say_what_they_are():
 def test_torchvision_is_not_imported():
     code = "import sys, numpy, ndd\n"
     code += "ndd.Targets(numpy.zeros((4, 4, 3), 'u1'), [[0, 0, 1, 1]]).flip()\nsys.exit('torchvision' in sys.modules)"
+    assert warm_interpreter.run(code).returncode == 0
+
+
+def test_tv_tensors_come_beside_a_torch_whose_torchvision_does_not_load():
+    torchvision()
+    code = "import numpy, ndd\ntargets = ndd.Targets(numpy.zeros((4, 4, 3), 'u1'), [[0, 0, 1, 1]])\n"
+    code += "assert targets.to_tv_tensors()[1]['boxes'].tolist() == [[0, 0, 4, 4]]"
     assert warm_interpreter.run(code).returncode == 0
 
 

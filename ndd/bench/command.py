@@ -84,6 +84,8 @@ def run(args: argparse.Namespace) -> int:
     for result in sections(setting, args):
         results.append(result)
         print(line(result), flush=True)
+    if args.only and not results:
+        raise ValueError(f"--only: no row of {args.section} has {args.only!r} in its name.")
     if args.json is not None:
         text = json.dumps({"machine": machine, "results": [r.record() for r in results]}, indent=1)
         args.json.write_text(text + "\n")

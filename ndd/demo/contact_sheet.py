@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd.atomic_file import atomic_file
 from ndd.demo.loop import MEAN, STD
 
 _GAP = 4
@@ -27,5 +28,6 @@ def save(images: Any, path: Path) -> tuple[int, int]:
         y = _GAP + (i // columns) * (height + _GAP)
         x = _GAP + (i % columns) * (width + _GAP)
         sheet[y : y + height, x : x + width] = tile
-    Image.fromarray(sheet).save(path)
+    with atomic_file(path) as file:
+        Image.fromarray(sheet).save(file, "PNG")
     return sheet.shape[1], sheet.shape[0]

@@ -49,23 +49,22 @@ def segmentation(
     elif device == "gpu":
         masks = masks.gpu()
     both = ndd.Targets(images, semantic=masks)
-    sides = [base // 2, base * 2 + 1]
-    side = ndd.math.floor(ndd.random.uniform(range=sides, batch_size=count, rng=rng)) if train else base
-    both = both.resize(resize_shorter=side, rule="torchvision")
-    images, masks = both.images, both.semantic
-    if both.semantic.ndim == 2:
-        masks = ndd.reinterpret(masks, src_dims=[0, 1, -1], layout="HWC")
     if not train:
-        return ndd.crop_mirror_normalize(images, mean=MEAN, std=STD), _labels(masks)
-    mirror = ndd.random.coin_flip(batch_size=count, rng=rng)
+        both = both.resize(resize_shorter=base, rule="torchvision")
+        return ndd.crop_mirror_normalize(both.images, mean=MEAN, std=STD), _labels(both.semantic)
+    sides = [base // 2, base * 2 + 1]
+    how: dict[str, Any] = {"rule": "torchvision", "crop": [size, size], "out_of_bounds_policy": "trim_to_shape"}
+    how["resize_shorter"] = ndd.math.floor(ndd.random.uniform(range=sides, batch_size=count, rng=rng))
+    how["mirror"] = ndd.random.coin_flip(batch_size=count, rng=rng)
     down, across = (ndd.random.uniform(range=[0, 1], batch_size=count, rng=rng) for _ in range(2))
-    layers = []
-    for layer, fill in ((images, 0), (masks, ignore)):
-        layer = ndd.pad(ndd.flip(layer, horizontal=mirror), axis_names="HW", shape=[size, size], fill_value=fill)
-        layers.append(ndd.crop(layer, crop=[size, size], crop_pos_x=across, crop_pos_y=down))
-    images, masks = layers
+    how |= {"crop_pos_y": down, "crop_pos_x": ndd.math.abs(how["mirror"] - across)}  # from the right if mirrored
+    nearest = {"interp_type": ndd.types.INTERP_NN, "antialias": False}
+    images = ndd.resize_crop_mirror(both.images, **how)
+    masks = ndd.resize_crop_mirror(_labels(both.semantic, ndd.float32), **how, **nearest)
+    window: dict[str, Any] = {"crop": [size, size], "crop_pos_x": 0, "crop_pos_y": 0, "out_of_bounds_policy": "pad"}
+    images, masks = ndd.crop(images, **window), ndd.crop(masks, **window, fill_values=[ignore])
     return ndd.crop_mirror_normalize(images, mean=MEAN, std=STD), _labels(masks)
 
 
-def _labels(masks: Any) -> Any:
-    return ndd.cast(ndd.squeeze(masks, axis_names="C"), dtype=ndd.int64)
+def _labels(masks: Any, dtype: Any = ndd.int64) -> Any:
+    return ndd.cast(masks if masks.layout == "HW" else ndd.squeeze(masks, axis_names="C"), dtype=dtype)

@@ -315,9 +315,10 @@ class Targets:
         """Selects boxes, with their other values.
 
         Args:
-            numbers: int32 (M,) numbers of boxes, from 0, in the order of the result; or a batch with those of each sample.
+            numbers: integers (M,), numbers of boxes, from 0, in the order of the result; or (N,) bools, True for a box that
+                stays; or a batch with those of each sample.
 
-        Raises TypeError without boxes.
+        Raises TypeError without boxes and for numbers of another type, RuntimeError for a box that does not exist.
 
         >>> import ndd
         >>> image = ndd.zeros(shape=[4, 4, 3], dtype=ndd.uint8, layout="HWC")
@@ -327,7 +328,7 @@ class Targets:
         """
         if self.boxes is None:
             raise TypeError("Targets.select_boxes: expected `boxes`, got none")
-        kept = numbers if isinstance(numbers, Tensor | Batch) else received(np.asarray(numbers, np.int32))
+        kept = numbers if isinstance(numbers, Tensor | Batch) else received(_whole(numbers))
         return self._with(**self._left(kept, rows_left(self.boxes, kept, self.boxes)))
 
     def resize(self, *, remove_threshold: float = 0.1, **how: Any) -> Targets:
@@ -457,6 +458,14 @@ def _refuse(method: str, how: dict[str, Any], names: tuple[str, ...], why: str) 
     for name in how:
         if name in (*names, "batch_size"):
             raise TypeError(f"Targets.{method}: does not take `{name}`: {why}")
+
+
+def _whole(numbers: Any) -> np.ndarray:
+    """Numbers of boxes, or bools, as an array; TypeError for others."""
+    array = np.asarray(numbers)
+    if array.size and array.dtype.kind not in "biu":
+        raise TypeError(f"Targets.select_boxes: numbers: expected integers or bools, got {array.dtype}")
+    return array if array.size and array.dtype == bool else array.astype(np.int32)
 
 
 def _of_masks(how: dict[str, Any]) -> dict[str, Any]:

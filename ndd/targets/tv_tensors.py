@@ -3,6 +3,7 @@ imported torchvision; only the conversion to them imports it here."""
 
 from __future__ import annotations
 
+import functools
 import importlib
 import sys
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,31 @@ import torch
 
 from ndd._tensor import Batch, Tensor, as_tensor, batch
 
+# Declared by torchvision's C++ library, and needed by its Python files.
+_SCHEMAS = (
+    "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+    "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+)
+_WANTED = "torchvision.transforms.v2"
+_declared: list[torch.library.Library] = []
 _LAYOUTS = {"Image": "CHW", "Video": "FCHW"}
+
+
+@functools.cache
+def import_torchvision() -> Any:
+    """The module `torchvision`, even with a CPU build of torch, with which its library does not load.
+
+    Raises ImportError where it is not installed.
+    """
+    try:
+        importlib.import_module(_WANTED)
+    except RuntimeError:  # "operator torchvision::nms does not exist"
+        library = torch.library.Library("torchvision", "FRAGMENT")
+        for schema in _SCHEMAS:
+            library.define(schema)
+        _declared.append(library)  # the declarations last as long as it
+        importlib.import_module(_WANTED)
+    return importlib.import_module("torchvision")
 
 
 def _module() -> Any:
@@ -137,7 +162,7 @@ def _follows(value: Any, rows: int | None, name: str) -> bool:
 
 def samples_of(targets: Any) -> Any:
     """Pairs (Image, dict) of targets in pixels: a list of a batch."""
-    module = importlib.import_module("torchvision.tv_tensors")
+    module = import_torchvision().tv_tensors
     images = _tensors(targets.images)
     names = ("boxes", "labels", "masks", "semantic", "points", "point_labels")
     values = {name: getattr(targets, name) for name in names if getattr(targets, name) is not None}

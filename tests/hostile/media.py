@@ -23,7 +23,13 @@ from PIL import Image
 import ndd
 from ndd._compiled.sample_loops import of_sample
 from ndd.decoders import registry
-from ndd.decoders.jpeg import baseline as jpeg, batch_headers, header as jpeg_header, segments as _jpeg_segments
+from ndd.decoders.jpeg import (
+    baseline as jpeg,
+    batch_headers,
+    header as jpeg_header,
+    progressive,
+    segments as _jpeg_segments,
+)
 from ndd.decoders.png import kernels as png
 from ndd.decoders.sound import batch_kernels as sound_batch, decode as _sound_file, flac, ogg, vorbis_setup
 from ndd.decoders.video import nvdec_calls
@@ -77,7 +83,8 @@ def pictures() -> list[bytes]:
     rgb = coarse.resize((57, 43), Image.Resampling.BICUBIC)
     kinds: list[dict[str, Any]] = [
         {"subsampling": 0}, {"subsampling": 1}, {"subsampling": 2}, {"subsampling": 2, "restart_marker_blocks": 3},
-        {"progressive": True}, {"subsampling": 2, "quality": 99}, {"subsampling": 2, "exif": EXIF},
+        {"progressive": True}, {"progressive": True, "subsampling": 0}, {"progressive": True, "subsampling": 1, "quality": 98},
+        {"subsampling": 2, "quality": 99}, {"subsampling": 2, "exif": EXIF},
     ]  # fmt: skip
     result = []
     for options in kinds:
@@ -89,15 +96,18 @@ def pictures() -> list[bytes]:
 
 
 def segments(data: bytes) -> Iterator[tuple[int, int, int]]:
-    """Marker, begin and end of each segment; the last one is the scan, to the end of the file."""
+    """Marker, begin and end of each segment, and of the codes of each scan, whose marker is 0; the end of the picture last."""
     at = 2
-    while True:
+    while data[at + 1] != 0xD9:
         marker, (length,) = data[at + 1], struct.unpack_from(">H", data, at + 2)
         yield marker, at, at + 2 + length
         at += 2 + length
         if marker == 0xDA:
-            yield 0, at, len(data)
-            return
+            begin = at
+            while data[at] != 0xFF or data[at + 1] in (0, *range(0xD0, 0xD8)):
+                at += 1
+            yield 0, begin, at
+    yield 0xD9, at, len(data)
 
 
 # Places of fields behind a segment's length, of one byte each; those of 16 bits are two of them.
@@ -128,7 +138,7 @@ def make_jpeg(rng: random.Random) -> bytes:
         elif case < 0.8:
             parts[k] = bytearray(part[: rng.randint(0, len(part))])
         else:
-            scan = parts[-1]
+            scan = rng.choice([part for part in parts if part[:1] != b"\xff" or part[1:2] == b"\0"] or parts)
             place = rng.randrange(max(1, len(scan)))
             scan[place : place + 1] = rng.randbytes(rng.choice([1, 1, 3]))
         if not parts:
@@ -185,7 +195,12 @@ def decoded_by_kernel(data: np.ndarray, header: Any, window: tuple[int, ...], ch
     for pattern, tables in zip(PATTERNS, (lookups(), KEPT), strict=True):  # tables of other files change nothing
         out, scratch = fenced((y1 - y0) * (x1 - x0) * channels), fenced(jpeg.room(data.size, x1 - x0))
         out[:], scratch[:] = pattern, pattern
-        if not jpeg.decode(data, out, np.array([*window, y0, x0, x1 - x0, channels]), scratch, *tables):
+        place = np.array([*window, y0, x0, x1 - x0, channels])
+        if header.progressive:
+            made = progressive._decode(data, out, place, scratch)
+        else:
+            made = jpeg.decode(data, out, place, scratch, *tables)
+        if not made:
             return None
         result.append(out.reshape(y1 - y0, x1 - x0, channels))
     np.testing.assert_array_equal(*result)

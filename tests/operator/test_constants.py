@@ -117,3 +117,28 @@ def test_a_number_for_a_list_and_a_list_for_a_number():
     assert ndd.resize(image, resize_x=[2]).shape == (2, 2, 3)
     with pytest.raises(RuntimeError, match="one value for all samples"):
         ndd.resize(image, resize_x=[2, 3])
+
+
+@pytest.mark.parametrize(
+    ("name", "vectors", "others"),
+    [
+        ("resize", {"size": [[4, 5], [6, 3]]}, {}), ("crop", {"crop": [[2, 3], [4, 1]]}, {}),
+        ("slice", {"start": [[1, 2], [0, 1]], "shape": [[3, 2], [1, 4]]}, {"axis_names": "HW"}),
+        ("resize_crop_mirror", {"size": [[9, 7], [8, 9]], "crop": [[4, 5], [6, 3]]}, {}),
+        ("crop_mirror_normalize", {"mean": [[1, 2, 3], [4, 5, 6]], "crop": [[2, 2], [2, 2]]}, {}),
+    ],
+)  # fmt: skip
+def test_vectors_of_samples_are_no_constants(name, vectors, others):
+    """Other vectors of the same type take the cached call: preparing one takes longer than the call. Wrong ones are noticed."""
+    call, image = getattr(ndd, name), np.random.default_rng(1).integers(0, 256, (8, 9, 3), np.uint8)
+    images = ndd.batch([image, image], layout="HWC")
+    batched = lambda turn: {k: ndd.batch(np.int32(v[::turn])) for k, v in vectors.items()}  # noqa: E731
+    first = call(images, **batched(1), **others).evaluate()
+    count = len(call.operator._cached_calls)
+    second = call(images, **batched(-1), **others).evaluate()
+    assert len(call.operator._cached_calls) == count
+    for a, b in zip(first.tensors, reversed(list(second.tensors)), strict=True):
+        np.testing.assert_array_equal(np.asarray(a), np.asarray(b))
+    wrong = {k: ndd.batch(np.int32([[1, 2, 3, 4]] * 2)) for k in vectors}
+    with pytest.raises(RuntimeError, match=name):
+        call(images, **wrong, **others).evaluate()

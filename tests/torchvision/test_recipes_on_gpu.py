@@ -71,7 +71,10 @@ WHOLE = {
     "TrivialAugment": [*FIRST, v2.TrivialAugmentWide(), *LAST, v2.RandomErasing(0.4)],
     "RandAugment": [*FIRST, v2.RandAugment(), *LAST],
     "AutoAugment": [*FIRST, v2.AutoAugment(), *LAST],
-}
+    "segmentation": [
+        v2.RandomResize(10, 40), v2.RandomHorizontalFlip(), v2.RandomVerticalFlip(), v2.RandomCrop(24, pad_if_needed=True), *LAST,
+    ],
+}  # fmt: skip
 NORMALIZED = "crop_mirror_normalize"
 WINDOWS, STEP = ["image", "random_resized_crop", "torch_numbers"], ["torch_numbers", "torch_numbers", "augment"]
 CALLS = {
@@ -80,7 +83,11 @@ CALLS = {
     "TrivialAugment": [*WINDOWS, "flip", *STEP, NORMALIZED, "torch_numbers", "torch_numbers", "erase"],
     "RandAugment": [*WINDOWS, "flip", *STEP, *STEP, NORMALIZED],
     "AutoAugment": [*WINDOWS, "flip", *STEP, *STEP, NORMALIZED],
-}
+    "segmentation": [
+        "image", "color_space_conversion", "reshape", *["torch_numbers"] * 3, "mul", "bitxor", "torch_numbers",
+        "resized_crops", "resize_crop_mirror", "reshape", "resize_crop_mirror", "reshape", "slice", "slice", NORMALIZED,
+    ],
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("recipe", WHOLE)
@@ -108,7 +115,13 @@ def test_a_recipe_is_worked_on_ahead_as_a_whole(recipe, tmp_path, monkeypatch, e
         reader, made[ahead] = ndd.readers.File(files=sorted(map(str, tmp_path.iterdir()))), []
         for _ in range(2):
             for encoded, _ in reader.next_epoch(batch_size=4):
-                made[ahead].append(work(ndd.decoders.image(encoded, device="gpu")).evaluate())
+                images = ndd.decoders.image(encoded, device="gpu")
+                if recipe == "segmentation":
+                    masks = ndd.color_space_conversion(images, image_type=ndd.types.RGB, output_type=ndd.types.GRAY)
+                    images, masks = work(images, ndd.reshape(masks, src_dims=[0, 1], layout="HW"))
+                    made[ahead] += [images.evaluate(), masks.evaluate()]
+                else:
+                    made[ahead].append(work(images).evaluate())
                 let_read_on(reader)
         made[ahead] = [*[batch.cpu().torch() for batch in made[ahead]], torch.rand(3)]
     assert all(map(torch.equal, made["1"], made["0"]))

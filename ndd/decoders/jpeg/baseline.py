@@ -26,6 +26,7 @@ UNIT = 1536  # the most bytes of a unit's codes, which are read without checking
 
 _RUN = 16  # units that are transformed at once: their coefficients stay in the L1 cache
 _LEAST_WIDTH = 16  # narrower chroma is not smoothed
+_MOST_BITS = 15  # of a first coefficient, of 8 or 12 bits: libjpeg-turbo refuses tables with more
 
 
 def room(size: int, width: int) -> int:
@@ -191,6 +192,8 @@ def read_huffman(data, at, after, codes):
             return -1
         for k in range(16 + count):
             codes[which, k] = data[at + 1 + k]
+            if k >= 16 and which < 2 and data[at + 1 + k] > _MOST_BITS:
+                return -1
         at += 17 + count
         tables |= 16 << which
     return tables

@@ -94,7 +94,7 @@ def _make_table(codes, is_ac, most, table):
     table[:] = _LONG | 32 << 32
     for size in range(1, 17):
         count = np.int64(codes[size - 1])
-        if code + count > 1 << size:
+        if code + count >= 1 << size:  # no code is all ones
             return False
         for _ in range(count if size <= _PEEK else 0):
             bits, run = _meaning(codes[known], is_ac)

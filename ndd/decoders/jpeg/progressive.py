@@ -115,7 +115,7 @@ def _make_table(codes, is_dc, table):
     table[:] = 0
     for size in range(1, 17):
         count = np.int64(codes[size - 1])
-        if code + count > 1 << size:
+        if code + count >= 1 << size:  # no code is all ones
             return False
         for _ in range(count):
             if is_dc and codes[known] > 11:

@@ -23,7 +23,7 @@ _NO_WINDOW = dict.fromkeys(("start", "end", "rel_end", "shape", "rel_start", "re
 # afterwards.
 
 
-@operator(layouts=LAYOUTS, masks=True, reads="anywhere", register=False)
+@operator(layouts=LAYOUTS, masks=True, reads="anywhere", argument_shapes=False, register=False)
 def flip_motion(images, /, *, horizontal: PerSample[int] = 0, vertical: PerSample[int] = 0):
     """The motion of `flip`; without arguments the identity."""
     return output(float64, 2)
@@ -37,7 +37,7 @@ def _(call, images, *, horizontal, vertical):
     return _motion(_diagonal(np.where(mirrored, -1.0, 1.0)), np.where(mirrored, extents, 0), extents, extents)
 
 
-@operator(layouts=LAYOUTS, masks=True, reads="anywhere", register=False)
+@operator(layouts=LAYOUTS, masks=True, reads="anywhere", argument_shapes=False, register=False)
 def window_motion(
     images,
     /,
@@ -62,7 +62,7 @@ def _(call, images, **window):
     return _motion(_diagonal(np.ones(low.shape)), -low, extents, high - low)
 
 
-@operator(layouts=LAYOUTS, masks=True, reads="anywhere", register=False)
+@operator(layouts=LAYOUTS, masks=True, reads="anywhere", argument_shapes=False, register=False)
 def resize_motion(
     images,
     /,
@@ -94,7 +94,7 @@ def _(call, images, **arguments):
     return _motion(_diagonal(scale), -low * scale, extents, after)
 
 
-@operator(layouts=LAYOUTS, masks=True, reads="anywhere", register=False)
+@operator(layouts=LAYOUTS, masks=True, reads="anywhere", argument_shapes=False, register=False)
 def turn_motion(
     images,
     /,
@@ -200,13 +200,13 @@ def _(
     moved = least_upright(corners, linear, shift)
     moved = moved.clip(0, np.tile(after, 2)) if clamp else moved
     kept = np.ones(len(moved), bool)
-    if remove_threshold is not None:
+    if remove_threshold is not None:  # without one NaN stays too
         touching = ((moved[:, :2] <= after) & (moved[:, 2:] >= 0)).all(axis=1)
         moved, kept = cut_off(moved, np.tile(after, 2), remove_threshold)
         # A box without an area has no share: with a threshold of 0 it stays if it touches the image.
         kept = np.where(_has_area(corners), kept & _has_area(moved), touching & (remove_threshold == 0))
-    sides = moved[:, 2:] - moved[:, :2]
-    kept &= (sides >= min_size).all(axis=1) & (sides.prod(axis=1) >= min_area)
+        sides = moved[:, 2:] - moved[:, :2]
+        kept &= (sides >= min_size).all(axis=1) & (sides.prod(axis=1) >= min_area)
     moved = as_format(moved / (np.tile(after, 2) if made_normalized else 1), made_format)
     left_over = np.bincount(owner[kept], minlength=call.n)
     numbers = np.arange(len(owner)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -258,7 +258,9 @@ def points_moved(
 @points_moved.batch
 def _(call, points, motion, *, normalized, made_normalized, drop, clamp):
     moved, numbers = [], []
-    for values, move in zip(points.arrays, motion.arrays, strict=True):
+    for i, (values, move) in enumerate(zip(points.arrays, motion.arrays, strict=True)):
+        if values.shape[-1] != 2:
+            raise bad_sample(i, f"points: expected x and y, (..., 2), got shape {values.shape}")
         flat = values.reshape(-1, 2).astype(np.float64) * (move[:, 3] if normalized else 1)
         flat = flat @ move[:, :2].T + move[:, 2]
         flat = flat.clip(0, move[:, 4] - 1) if clamp else flat
@@ -289,7 +291,7 @@ def _(call, values, owners, *, name, owner):
 
 @operator(reads={"kept": "cpu", "owners": "anywhere"}, register=False)
 def rows_left(values, kept, owners, /):
-    """The rows of the owners that are left; `kept` has their numbers. Values of another length stay whole."""
+    """The rows of the owners that are left; `kept` has their numbers, or a bool for each. Values of another length stay whole."""
     return values
 
 
@@ -297,13 +299,21 @@ def rows_left(values, kept, owners, /):
 def _(call, values, kept, owners):
     if (values.shape_array[:, 0] != owners.shape_array[:, 0]).any():
         return values
-    parts = [_rows(v, k) for v, k in zip(values.arrays(), kept.arrays(), strict=True)]
+    parts = [_rows(i, v, k) for i, (v, k) in enumerate(zip(values.arrays(), kept.arrays(), strict=True))]
     shapes = [tuple(p.shape) for p in parts]
     return Store(values.dtype, values.layout, values.device, shapes, parts=parts, source_info=values.source_info)
 
 
-def _rows(array: Any, kept: np.ndarray) -> Any:
-    if len(kept) == len(array):
+def _rows(i: int, array: Any, kept: np.ndarray) -> Any:
+    count = len(array)
+    if kept.dtype == bool:
+        if kept.shape != (count,):
+            raise bad_sample(i, f"numbers: expected a bool for each of {count} boxes, got shape {kept.shape}")
+        kept = np.flatnonzero(kept)
+    outside = (kept < 0) | (kept >= count)
+    if outside.any():
+        raise bad_sample(i, f"numbers: expected those of {count} boxes, from 0, got {kept[outside][0]}")
+    if np.array_equal(kept, np.arange(count)):
         return array
     if isinstance(array, np.ndarray):
         return array[kept]

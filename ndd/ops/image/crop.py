@@ -25,7 +25,7 @@ LAYOUTS = ("HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "CFHW", "FDHWC", "FCDHW
 _OUTPUT_TYPES = ("u8", "f16", "f32")
 
 
-@operator(layouts=LAYOUTS, masks=True)
+@operator(layouts=LAYOUTS, masks=True, argument_shapes=False)
 def crop(
     input,
     /,

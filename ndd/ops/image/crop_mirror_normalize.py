@@ -26,7 +26,7 @@ _NO_STD = Values("std", np.ones(1, np.float32), 1, np.dtype("f4"), True, False)
 _GROUP = 4  # pixels that a GPU thread computes
 
 
-@operator(layouts=LAYOUTS, masks=True, types=_INPUT_TYPES)
+@operator(layouts=LAYOUTS, masks=True, types=_INPUT_TYPES, argument_shapes=False)
 def crop_mirror_normalize(
     input,
     /,

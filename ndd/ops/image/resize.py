@@ -13,7 +13,9 @@ from ndd.ops.image.resize_geometry import LAYOUTS, TYPES, asked_geometry, check_
 from ndd.types import DALIImageType, DALIInterpType
 
 
-@operator(layouts=LAYOUTS, masks=True, types=TYPES, outputs=lambda save_attrs: 2 if save_attrs else 1)
+@operator(
+    layouts=LAYOUTS, masks=True, types=TYPES, outputs=lambda save_attrs: 2 if save_attrs else 1, argument_shapes=False
+)
 def resize(
     input,
     /,

@@ -19,7 +19,7 @@ _DEFAULT_LAYOUTS = {2: "HW", 3: "HWC", 4: "DHWC", 5: "FDHWC"}
 _FAR = 2.0**62  # limit of places, so that distances fit into 64 bits
 
 
-@operator(reads={"anchor": "cpu", "shape_input": "cpu"})
+@operator(reads={"anchor": "cpu", "shape_input": "cpu"}, argument_shapes=False)
 def slice(
     data,
     anchor=None,

@@ -41,6 +41,17 @@ def words(count: int, generator: torch.Generator | None = None) -> tuple[np.ndar
     return halves.reshape(-1), take
 
 
+def words_of_batch(count: int, each: int) -> host_draws.HostDraws:
+    """The next words of torch's generator, `each` for each of `count` samples, drawn so that look-ahead can predict them."""
+    return host_draws.draw((_words, each), count)
+
+
+def _words(generator: torch.Generator, count: int, each: int) -> np.ndarray:
+    drawn, take = words(count * each, generator)
+    take(count * each)
+    return drawn[: count * each].astype(np.int64).reshape(count, each)
+
+
 class Numbers:
     """The numbers that torch's functions would draw one after the other, without a call of torch for each. Every call of torch
     releases the GIL, which a thread that works ahead of the loop would then take. Used in a `with` statement, at whose end the
@@ -101,9 +112,13 @@ def integer(low: int, high: int, generator: torch.Generator | None = None) -> in
     return int(torch.randint(low, high, (1,), generator=generator))
 
 
-def integers(count: int, low: int, high: int) -> np.ndarray:
-    """As many calls of `integer`, int64 `[count]`."""
-    return torch.randint(low, high, (count,)).numpy()
+def integers(count: int, low: int, high: int) -> host_draws.HostDraws:
+    """As many calls of `integer`, int64 `[count, 1]`, drawn so that look-ahead can predict them: see `random.host_draws`."""
+    return host_draws.draw((_integers, low, high), count)
+
+
+def _integers(generator: torch.Generator, count: int, low: int, high: int) -> np.ndarray:
+    return torch.randint(low, high, (count, 1), generator=generator).numpy()
 
 
 def happens(p: float, generator: torch.Generator | None = None) -> bool:

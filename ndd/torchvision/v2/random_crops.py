@@ -10,6 +10,7 @@ import numpy as np
 import torch
 
 import ndd
+from ndd._operator import bad_sample
 from ndd.ops.boxes.iou_windows import Rule, Search
 from ndd.torchvision.interpolation import interpolation_mode
 from ndd.torchvision.v2 import draws, functional as F
@@ -30,7 +31,6 @@ from ndd.torchvision.v2.inputs import (
     query_size,
     remember_size,
     sizes_of,
-    stacked,
 )
 from ndd.torchvision.v2.transform import GEOMETRY, RandomApplyTransform, Transform
 from ndd.torchvision.values import kind_of, plain
@@ -187,42 +187,23 @@ class RandomCrop(Transform):
 
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         """The border, `padding`, and the window after it: `top`, `left`, `height`, `width`."""
-        with draws.Numbers() as numbers:
-            return self.window_of(*query_size(flat_inputs), numbers)
+        words, take = draws.words(2)
+        params = self._windows(np.array([query_size(flat_inputs)]), words[None])
+        take(params.pop("words")[0])
+        return {name: values[0].tolist() for name, values in params.items()}
 
     def _params_of_batch(self, chosen: list[Any], n: int) -> dict[str, Any]:
         if type(self).make_params is not RandomCrop.make_params or not n:
             return super()._params_of_batch(chosen, n)
-        with draws.Numbers(expected=2 * n) as numbers:
-            return stacked([self.window_of(height, width, numbers) for height, width in batch_sizes(chosen).tolist()])
+        return self._windows(batch_sizes(chosen), draws.words_of_batch(n, 2).streams(n))
 
-    def window_of(self, height: int, width: int, numbers: draws.Numbers) -> dict[str, Any]:
-        """The result of `make_params` for images of this size.
-
-        Args:
-            height, width: of the images, in pixels.
-            numbers: the source from which the place is drawn.
-        """
-        left, right, top, bottom = self.padding or (0, 0, 0, 0)
-        wanted_height, wanted_width = self.size
-        if self.pad_if_needed:
-            down = max(wanted_height - height - top - bottom, 0)
-            across = max(wanted_width - width - left - right, 0)
-            left, right, top, bottom = left + across, right + across, top + down, bottom + down
-        height, width = height + top + bottom, width + left + right
-        if height < wanted_height or width < wanted_width:
-            raise ValueError(
-                f"Required crop size {(wanted_height, wanted_width)} is larger than "
-                f"{'padded ' if self.padding is not None else ''}input image size {(height, width)}."
-            )
-        more_rows, more_columns = height - wanted_height, width - wanted_width
-        y = numbers.integer(0, more_rows + 1) if more_rows else 0
-        x = numbers.integer(0, more_columns + 1) if more_columns else 0
-        padding = [left, top, right, bottom]
-        return {
-            "needs_crop": bool(more_rows or more_columns), "top": y, "left": x, "height": wanted_height,
-            "width": wanted_width, "needs_pad": any(padding), "padding": padding,
-        }  # fmt: skip
+    def _windows(self, sizes: np.ndarray, words: np.ndarray) -> dict[str, np.ndarray]:
+        """The results of `make_params` for images of these sizes."""
+        padding, corners, free = place_windows(sizes, words, self.size, self.padding, self.pad_if_needed)
+        extents = np.broadcast_to(np.array(self.size), corners.shape)
+        rows = {"top": corners[:, 0], "left": corners[:, 1], "height": extents[:, 0], "width": extents[:, 1]}
+        rows |= {"needs_crop": (free > 0).any(1), "needs_pad": padding.any(1), "padding": padding}
+        return rows | {"words": (free > 0).sum(1)}
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One value, padded and cropped."""
@@ -235,6 +216,25 @@ class RandomCrop(Transform):
                 inpt, top=params["top"], left=params["left"], height=int(self.size[0]), width=int(self.size[1])
             )
         return remember_size(inpt, self.size)
+
+
+def place_windows(
+    sizes: np.ndarray, words: np.ndarray, wanted: Sequence[int], padding: Sequence[int] | None, pad_if_needed: bool
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The windows of `RandomCrop` in images of `sizes` `[N, 2]`: their borders (left, top, right, bottom) `[N, 4]`, and behind
+    the border their corners (y, x) and the pixels around them, `[N, 2]`. `words` `[N, 2]` are random numbers: as in torchvision
+    an axis without a choice takes none."""
+    left, right, top, bottom = padding or (0, 0, 0, 0)
+    padded = sizes + (top + bottom, left + right)
+    more = np.maximum(wanted - padded, 0) if pad_if_needed else np.zeros_like(padded)
+    padded = padded + 2 * more
+    free = padded - wanted
+    for i in np.flatnonzero((free < 0).any(1))[:1]:
+        kind = "padded " if padding is not None else ""
+        text = f"Required crop size {tuple(wanted)} is larger than {kind}input image size {tuple(padded[i].tolist())}."
+        raise bad_sample(int(i), text, ValueError)
+    corners = np.where(free[:, :1] > 0, words, words[:, :1]) % (free + 1)
+    return np.tile(more[:, ::-1], 2) + (left, top, right, bottom), corners, free
 
 
 class RandomZoomOut(RandomApplyTransform):

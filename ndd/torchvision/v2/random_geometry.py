@@ -433,4 +433,4 @@ class RandomResize(_RandomSize):
     def _params_of_batch(self, chosen: list[Any], n: int) -> dict[str, Any]:
         if type(self).make_params is not RandomResize.make_params:
             return super()._params_of_batch(chosen, n)
-        return {"size": draws.integers(n, self.min_size, self.max_size)[:, None]}
+        return {"size": draws.integers(n, self.min_size, self.max_size).streams(n)}

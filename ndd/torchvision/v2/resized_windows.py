@@ -9,18 +9,20 @@ import numpy as np
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 import ndd
+from ndd._operator import PerSample, operator, output
+from ndd._tensor.dtype import float32, int32
 from ndd.torchvision.v2 import draws
 from ndd.torchvision.v2.arguments import fill_for
 from ndd.torchvision.v2.functional.crops import filled_window
 from ndd.torchvision.v2.functional.sizes import resized_size, resized_window
 from ndd.torchvision.v2.geometry import CenterCrop, RandomHorizontalFlip, RandomVerticalFlip, Resize
-from ndd.torchvision.v2.inputs import is_image_batch, is_masks_batch, remember_size, sizes_of
-from ndd.torchvision.v2.random_crops import RandomCrop
+from ndd.torchvision.v2.inputs import is_image_batch, is_masks_batch, remember_size
+from ndd.torchvision.v2.random_crops import RandomCrop, place_windows
 from ndd.torchvision.v2.random_geometry import RandomResize, RandomShortestSize, ScaleJitter
 from ndd.torchvision.v2.transform import in_order
 
 _RESIZED = (Resize, RandomResize, RandomShortestSize, ScaleJitter)
-_MIRRORED = {RandomHorizontalFlip: 1, RandomVerticalFlip: 2}  # the bits of `mirror`
+_MIRRORED = (RandomHorizontalFlip, RandomVerticalFlip)
 
 
 def with_resized_windows(steps: Sequence[Callable]) -> list[Callable]:
@@ -73,44 +75,73 @@ class _ResizedWindow:
         return resize.size[0] >= crop.size[0] and resize.size[-1] >= crop.size[1]
 
     def _windows(self, values: list[Any], images: Any) -> list[Any]:
-        n, crop = images.batch_size, self.crop
-        size: Any = self.resize._params_of_batch([images], n).get("size", getattr(self.resize, "size", None))
-        mirror = np.zeros(n, np.int32)
-        for flip in self.steps[1:-1]:
-            mirror ^= _MIRRORED[type(flip)] * draws.which_happen(n, flip.p).astype(np.int32)
+        crop, resize = self.crop, self.resize
+        how = {"interpolation": resize.interpolation, "antialias": resize.antialias}
         if type(crop) is CenterCrop:
             window: dict[str, Any] = {"crop": list(crop.size), "rounding": "even"}
-            results = [self._resized(x, size, mirror, window) for x in values]
+            results = [resized_window(x, resize.size, **how, **window) for x in values]
             return [remember_size(x, crop.size) for x in results]
-        rows = np.broadcast_to(np.asarray(size), (n, np.asarray(size).shape[-1])) if size is not None else [None] * n
-        most = getattr(self.resize, "max_size", None) if type(self.resize) is Resize else None
-        requested = [None if row is None else row.tolist() for row in rows]
-        extents = [resized_size(old, new, most) for old, new in zip(sizes_of(images).tolist(), requested, strict=True)]
-        with draws.Numbers(expected=2 * n) as numbers:
-            params = [crop.window_of(*extent, numbers) for extent in extents]
-        sizes, wanted = np.array(extents), np.array(crop.size)
-        # Where the windows lie in the resized images, without the border.
-        corners = np.array([(p["top"] - p["padding"][1], p["left"] - p["padding"][0]) for p in params])
-        low, high = np.maximum(corners, 0), np.minimum(corners + wanted, sizes)
-        mirrored = np.stack((mirror & 2, mirror & 1), axis=1) > 0
-        free = np.maximum(sizes - (high - low), 1)
-        places = np.where(mirrored, sizes - high, low) / free
-        window = {
-            "crop": _rows(high - low, np.float32),
-            "crop_pos_y": _rows(places[:, 0]),
-            "crop_pos_x": _rows(places[:, 1]),
-        }
-        results = [self._resized(x, sizes, mirror, window) for x in values]
-        if (high - low != wanted).any():
-            results = [filled_window(x, corners - low, wanted, fill_for(crop._fill, x)) for x in results]
-        return [remember_size(x, crop.size) for x in results]
+        size, mirror = self._drawn(images)
+        words = draws.words_of_batch(images.batch_size, 2).columns(0, 2, ndd.int64)
+        padding = {"padding": crop.padding, "pad_if_needed": crop.pad_if_needed}
+        most = getattr(resize, "max_size", None) if type(resize) is Resize else None
+        size, extent, y, x, corners = resized_crops(
+            images, words, size=size, max_size=most, mirror=mirror, wanted=list(crop.size), **padding
+        )
+        window = {"crop": extent, "crop_pos_y": y, "crop_pos_x": x, "mirror": mirror}
+        results = [resized_window(value, size, **how, **window) for value in values]
+        if crop.padding or crop.pad_if_needed:
+            results = [filled_window(value, corners, crop.size, fill_for(crop._fill, value)) for value in results]
+        return [remember_size(value, crop.size) for value in results]
 
-    def _resized(self, value: Any, size: Any, mirror: np.ndarray, window: dict[str, Any]) -> Any:
-        how = {"interpolation": self.resize.interpolation, "antialias": self.resize.antialias}
-        # One number that is the same in every iteration can be predicted by look-ahead; arrays made for a batch cannot.
-        sums = _rows(mirror, np.int32) if mirror.any() else 0
-        return resized_window(value, size, mirror=sums, **window, **how)
+    def _drawn(self, images: Any) -> tuple[Any, Any]:
+        """The size and the `mirror` of each image."""
+        n, resize = images.batch_size, self.resize
+        if type(resize) is Resize:
+            size: Any = resize.size
+        elif type(resize) is RandomResize:
+            size = draws.integers(n, resize.min_size, resize.max_size).columns(0, 1, ndd.float32)
+        else:
+            size = ndd.batch(resize._params_of_batch([images], n)["size"].astype(np.float32))
+        mirror: Any = 0
+        for flip in self.steps[1:-1]:
+            happens = draws.happenings(n, flip.p)
+            bits = happens if type(flip) is RandomHorizontalFlip else 2 * happens
+            mirror = mirror ^ bits if isinstance(mirror, ndd.Batch) else bits
+        return size, mirror
 
 
-def _rows(values: np.ndarray, kind: Any = np.float64) -> Any:
-    return ndd.batch(np.ascontiguousarray(values.astype(kind)))
+@operator(reads="anywhere", outputs=5, argument_shapes=False, register=False)
+def resized_crops(
+    images,
+    words,
+    /,
+    *,
+    size: PerSample[list[float]] = None,
+    max_size: int | None = None,
+    mirror: PerSample[int] = 0,
+    wanted: list[int],
+    padding: list[int] | None = None,
+    pad_if_needed: bool = False,
+):
+    """The windows of `RandomCrop` in images that are resized and mirrored first: the size of the resized image, and the part of
+    the window in it as `crop`, `crop_pos_y` and `crop_pos_x` of `resize_crop_mirror`; last, the corner of the window as seen
+    from that part."""
+    return output(float32, 1), output(float32, 1), output(float32, 0), output(float32, 0), output(int32, 1)
+
+
+# A batch: NumPy computes the numbers of all samples at once.
+@resized_crops.batch
+def _(call, images, words, *, size, max_size, mirror, wanted, padding, pad_if_needed):
+    layout = images.layout or ""
+    extents = images.shapes[:, [layout.index("H"), layout.index("W")]].tolist()
+    asked = [None] * call.n if size is None else size.rows().tolist()
+    sizes = np.array([resized_size(*each, max_size) for each in zip(extents, asked, strict=True)])
+    border = None if padding is None else padding.tolist()
+    border, corners, _ = place_windows(sizes, np.stack(words.arrays), wanted.tolist(), border, pad_if_needed)
+    corners = corners - border[:, 1::-1]  # without the border
+    low, high = np.maximum(corners, 0), np.minimum(corners + wanted, sizes)
+    mirrored = (mirror.each()[:, None] & (2, 1)) != 0
+    places = np.where(mirrored, sizes - high, low) / np.maximum(sizes - (high - low), 1)
+    results = sizes, high - low, places[:, 0], places[:, 1], corners - low
+    return [np.ascontiguousarray(values, out.dtype.numpy) for values, out in zip(results, call.outs, strict=True)]

@@ -231,3 +231,26 @@ def test_whole_pictures_where_no_part_is_asked_for(monkeypatch):
     for name, arguments in (("resize", {"size": [9, 9]}), ("crop_mirror_normalize", {"mirror": 1})):
         with ndd.EvalMode.deferred:
             getattr(ndd, name)(ndd.decoders.image(ndd.batch(data)), **arguments).evaluate()
+
+
+@pytest.mark.parametrize("loop", [jpeg.decode_loop, progressive.decode_loop], ids=["baseline", "progressive"])
+@pytest.mark.parametrize("symbol", [16, 255, None])
+def test_codes_that_libjpeg_turbo_refuses(loop, symbol):
+    """A first coefficient of more bits than any has, or a code of ones only (None), even if no pixel uses that code."""
+    data = encoded(picture(40, 64), progressive=int(loop is progressive.decode_loop))
+    text = data.tobytes()
+    begin = text.index(b"\xff\xc4") + 4  # of a table: its kind, 16 counts, symbols
+    counts, more, size = list(text[begin + 1 : begin + 17]), 1, 12
+    if symbol is None:  # all codes of the longest size that are left
+        size = max(k for k in range(1, 17) if counts[k - 1])
+        more = (1 << size) - sum(counts[k - 1] << (size - k) for k in range(1, size + 1))
+    end = begin + 17 + sum(counts)
+    counts[size - 1] += more
+    table = text[begin : begin + 1] + bytes(counts) + text[begin + 17 : end] + bytes([symbol or 11]) * more
+    length = int.from_bytes(text[begin - 2 : begin], "big") + more
+    damaged = np.frombuffer(text[: begin - 2] + length.to_bytes(2, "big") + table + text[end:], np.uint8)
+    assert decoded(data, loop=loop) is not None
+    assert cv2.imdecode(damaged, cv2.IMREAD_COLOR) is None
+    assert decoded(damaged, loop=loop) is None
+    with pytest.raises(RuntimeError, match="sample 0"):
+        ndd.decoders.image(damaged).evaluate()

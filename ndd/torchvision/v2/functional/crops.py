@@ -286,12 +286,12 @@ def _check_fills(fills: list[float], value: Any) -> None:
             raise RuntimeError(f"fill: value {fills[0]} cannot be converted to type {np.dtype(kind)} without overflow")
 
 
-def filled_window(value: Any, corners: np.ndarray, size: Any, fill: Any) -> Any:
-    """The windows of `size` (H, W) at `corners` `[N or 1, 2]` (y, x) of images, with `fill` outside, as for `pad`."""
+def filled_window(value: Any, corners: Any, size: Any, fill: Any) -> Any:
+    """The windows of `size` (H, W) at `corners` (y, x), a batch, of images, with `fill` outside, as for `pad`."""
     fills: list[float] = [0] if fill is None else list(fill) if isinstance(fill, list | tuple) else [fill]
     _check_fills(fills, value)
     how = {"axis_names": "HW", "fill_values": fills, "out_of_bounds_policy": "pad"}
-    return ndd.slice(value, start=_rows(corners, value), shape=[int(side) for side in size], **how)
+    return ndd.slice(value, start=corners, shape=[int(side) for side in size], **how)
 
 
 def check_padding_mode(mode: Any) -> None:

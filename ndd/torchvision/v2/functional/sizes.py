@@ -187,11 +187,11 @@ def resize(
 
 
 def resized_window(value: Any, size: Any, *, interpolation: Any, antialias: bool | None, **window: Any) -> Any:
-    """A batch of images, or of masks HW, resized to `size` (as `resize` has it), of which only a window is computed: `window`
-    is for `ndd.resize_crop_mirror`."""
+    """A batch of images, or of masks HW, resized to `size` (as `resize` has it, or a batch of heights and widths), of which only
+    a window is computed: `window` is for `ndd.resize_crop_mirror`."""
     mode = interpolation_mode(interpolation)
     how = _how_of_masks(mode) if value.layout == "HW" else _how(mode, antialias)
-    target = _target(size, None, count_of(value))
+    target = {"size": size} if isinstance(size, ndd.Batch) else _target(size, None, count_of(value))
     return _resampled(value, ndd.resize_crop_mirror, **target, **how, **window)
 
 
