@@ -56,6 +56,7 @@ class Job:
         compile: compiles it, or loads it if it is on disk.
         message: what a process that compiles receives; it gives None for a kernel that cannot be sent.
         inside: the kernels that it calls, directly or not.
+        urgency: seconds by which it comes before others.
         spent: seconds that the fallback has taken.
         begun: when a process began to compile it.
         stopping: whether the process has been asked to stop.
@@ -67,7 +68,7 @@ class Job:
         self,
         compile_now: Callable[[], None],
         inside: Collection[Any] = (),
-        spent: float = 0.0,
+        urgency: float = 0.0,
         message: Callable[[], bytes | None] = lambda: None,
     ):
         self.compile = compile_now
@@ -75,7 +76,8 @@ class Job:
         self.inside = inside
         self.begun = 0.0
         self.stopping = False
-        self.spent = spent
+        self.urgency = urgency
+        self.spent = 0.0
         self.later = 0.0
         self.ended: float | None = None
         self._answering: dict[object, float] = {}
@@ -92,9 +94,9 @@ class Job:
             self.spent += time.monotonic() - begun
 
     def waited(self) -> float:
-        """Seconds that the fallback has taken, with calls that still run."""
+        """Seconds that the fallback has taken, with calls that still run, and the job's urgency."""
         now = time.monotonic()
-        return self.spent + sum([now - begun for begun in list(self._answering.values())])
+        return self.urgency + self.spent + sum([now - begun for begun in list(self._answering.values())])
 
 
 class Background:
