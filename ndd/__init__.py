@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ndd import (
     _absent_modules as _absent_modules,
+    _required_torch as _required_torch,
     capture,
     checkpoint,
     decoders,

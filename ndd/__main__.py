@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from importlib import import_module
 
 from ndd._tensor.secrets import error_text, without_secrets
 
@@ -20,8 +21,6 @@ _COMMANDS = {
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs one command; errors that a user can fix are one sentence on stderr and exit code 1."""
-    from importlib import import_module
-
     parser = argparse.ArgumentParser(prog="python -m ndd", description="Imperative data loading for deep learning.")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     wanted = sys.argv[1:] if arguments is None else arguments

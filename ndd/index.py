@@ -17,7 +17,7 @@ from ndd.atomic_file import atomic_file
 from ndd.demo.progress import Bar
 from ndd.readers.files.file_reading import RegularFile
 from ndd.readers.files.file_tree import words_of
-from ndd.readers.files.unpacked import Unpacked, is_packed
+from ndd.readers.files.gzip_file import GzipFile, is_packed
 from ndd.readers.formats.crc32c import wrong_heads
 from ndd.readers.formats.tar_file import BLOCK, is_header, members
 from ndd.readers.formats.tf_example import HEAD
@@ -80,7 +80,7 @@ def kind_of(path: str) -> str | None:
     if is_header(head):
         return "tar"
     if is_packed(head):
-        with Unpacked(path) as content, contextlib.suppress(OSError):
+        with GzipFile(path) as content, contextlib.suppress(OSError):
             head = content.read(0, HEAD)
     return "tfrecord" if _is_record(head) else None
 

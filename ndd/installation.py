@@ -7,6 +7,7 @@ from here. They are read from `pyproject.toml` in a checkout, from the installed
 from __future__ import annotations
 
 import re
+from importlib import metadata
 from pathlib import Path
 
 __all__ = ["DISTRIBUTION", "install_command", "version"]
@@ -20,8 +21,6 @@ def version() -> str:
     project = _project()
     if project is not None:
         return re.search(r'^version = "([^"]+)"', project, re.MULTILINE)[1]  # type: ignore[index]
-    from importlib import metadata
-
     try:
         return metadata.version(DISTRIBUTION)
     except metadata.PackageNotFoundError:  # only the folder `ndd` was copied to somewhere on the path
@@ -36,8 +35,6 @@ def install_command(extra: str) -> str:
     """
     if _project() is not None:
         return f'pip install -e "{_CHECKOUT}[{extra}]"'
-    from importlib import metadata
-
     try:
         required = metadata.requires(DISTRIBUTION) or []
     except metadata.PackageNotFoundError:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from enum import Enum, IntEnum
 from typing import Any
 
+import numpy as np
+
 __all__ = [
     "ANY_DATA",
     "BGR",
@@ -177,9 +179,7 @@ def to_numpy_type(dali_type: Any) -> Any:
     >>> types.to_numpy_type(types.FLOAT)
     <class 'numpy.float32'>
     """
-    import numpy
-
-    return numpy.dtype(_NUMPY_NAMES[DALIDataType(int(dali_type))]).type
+    return np.dtype(_NUMPY_NAMES[DALIDataType(int(dali_type))]).type
 
 
 def to_dali_type(framework_type: Any) -> DALIDataType:
@@ -194,10 +194,8 @@ def to_dali_type(framework_type: Any) -> DALIDataType:
     >>> types.to_dali_type("float32").name
     'FLOAT'
     """
-    import numpy
-
     name = str(framework_type).removeprefix("torch.")
-    wanted = name if str(framework_type).startswith("torch.") else numpy.dtype(framework_type).name
+    wanted = name if str(framework_type).startswith("torch.") else np.dtype(framework_type).name
     for kind, known in _NUMPY_NAMES.items():
         if known == wanted:
             return kind

@@ -20,7 +20,16 @@ FILES = sorted(p for p in PACKAGE.rglob("*.py") if "__pycache__" not in p.parts)
 
 # The layers: what lies in one may import its own files and the layers before.
 LAYERS = [
-    {"types", "installation", "tfrecord", "atomic_file", "pickling", "plugin_manager", "_absent_modules"},
+    {
+        "types",
+        "installation",
+        "tfrecord",
+        "atomic_file",
+        "pickling",
+        "plugin_manager",
+        "_absent_modules",
+        "_required_torch",
+    },
     {"_tensor", "_typing"},
     {"_execution"},
     {"read_ahead"},
@@ -56,6 +65,7 @@ MORE_IMPORTERS = {
     # decoding in one place, encoding in another, drawing in a third
     "PIL": {"decoders/backends/pillow.py", "_tensor/encoded_picture.py", "torchvision/v2/functional/pillow.py"},
 }
+LATE = (*ONE_IMPORTER, "torchvision", "scipy", "pandas", "matplotlib")  # not needed, or slow, to `import ndd`
 COMPILER = ("numba", "llvmlite")  # imported by files of `_compiled` alone
 FORBIDDEN_NAMES = {"utils", "util", "common", "misc", "helpers", "helper", "core"}
 
@@ -222,18 +232,80 @@ def test_the_compiler_is_imported_in_one_package(library):
 
 def test_optional_and_heavy_libraries_are_imported_late():
     """NumPy and torch may be imported by any file; whatever else is not needed to `import ndd` waits for its use."""
-    late = (*ONE_IMPORTER, "torchvision", "scipy", "pandas", "matplotlib", "tqdm")
     assert_none(
         (path, f"{name} is imported at the top")
         for path in FILES
         for name, top, _ in imports_of(path)
-        if top and name.split(".")[0] in late
+        if top and name.split(".")[0] in LATE
     )
+
+
+def test_late_imports_say_why():
+    """An import inside a function has a comment with the reason, on its line, in its block of imports, or on the line above.
+    Optional and slow libraries need none, nor the commands, whose parts import what they run."""
+    late = {*LATE, *COMPILER}
+    assert_none(
+        (path, f"line {line} imports {name} inside a function: move it to the top, or say why not in a comment")
+        for path in FILES
+        if part_of(path) not in COMMANDS
+        for name, top, line in imports_of(path)
+        if not top and name.split(".")[0] not in late and "#" not in block_of_imports(path, line)
+    )
+
+
+def block_of_imports(path, line):
+    """The text of the imports around a line, with the line above them."""
+    lines = path.read_text().splitlines()
+    first = line - 1
+    while lines[first].strip().startswith(("import ", "from ")):
+        first -= 1
+    return "\n".join(lines[first:line])
 
 
 def test_names_say_what_is_inside():
     bad = [str(p.relative_to(PACKAGE)) for p in PACKAGE.rglob("*") if p.stem.strip("_").lower() in FORBIDDEN_NAMES]
     assert not bad
+
+
+def test_variables_have_names_of_their_own():
+    """Not names that fit anything."""
+    vague = {"found", "given", "made", "much", "what"}
+    assert_none(
+        (path, f"line {node.lineno}: {name}")
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text()))
+        for name in [getattr(node, "id", getattr(node, "arg", ""))]
+        if name in vague and not isinstance(getattr(node, "ctx", None), ast.Load) and not isinstance(node, ast.keyword)
+    )
+
+
+@functools.cache
+def functions_of_roles(role):
+    """(file, function, line of its decorator) of every function of operators that is declared under `@name.role`."""
+    return [
+        (path, node, decorator.lineno)
+        for path in FILES
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+        for decorator in node.decorator_list
+        for named in [decorator.func if isinstance(decorator, ast.Call) else decorator]
+        if isinstance(named, ast.Attribute) and named.attr == role
+    ]
+
+
+def test_cpu_kernels_see_their_sample_alone():
+    kernels = functions_of_roles("cpu")
+    assert len(kernels) > 20
+    own = {"call", "stores", "results"}
+    assert_none((path, f"line {line}") for path, node, line in kernels if own & {a.arg for a in node.args.args})
+
+
+def test_batch_roles_say_why():
+    """A comment on the line above, or beside."""
+    roles = functions_of_roles("batch")
+    assert len(roles) > 20
+    lines = {path: path.read_text().splitlines() for path, _, _ in roles}
+    assert_none((path, f"line {at}") for path, _, at in roles if "#" not in "".join(lines[path][at - 2 : at]))
 
 
 def test_no_loose_ends():

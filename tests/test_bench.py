@@ -244,7 +244,7 @@ def test_a_kernel_that_is_only_launched_is_not_compared_with_the_cpu(several):
 
 
 def test_the_table_of_the_gpu_has_what_lies_there(monkeypatch):
-    monkeypatch.setattr(Setting, "settle", lambda self: None)
+    monkeypatch.setattr(Setting, "synchronize", lambda self: None)
     setting = Setting("gpu", 1, {"DALI": SimpleNamespace(flip=lambda images, horizontal: OnItsGPU())}, seconds=0.0)
     assert operator_side.Rows(setting, "DALI", SimpleNamespace(images=None)).answer("flip")["seconds"] > 0
 

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import typing
+from pathlib import Path
 
 import pytest
 import warm_interpreter
@@ -18,7 +19,10 @@ from ndd._compiled.cpu_levels import LEVELS, environment
 from ndd._compiled.kernel_cache import libraries
 from ndd._execution.kernel_archives import KernelArchive
 from ndd.bench.loop_pictures import PICTURES
-from ndd.compile import command, recipes
+from ndd.bench.operator_table import WITHOUT_A_LINE
+from ndd.compile import command, recipes, transforms
+from ndd.compile.calls import CALLS
+from ndd.compile.programs import PROGRAMS
 
 
 def test_the_caches_are_filled(tmp_path, monkeypatch, capsys):
@@ -75,6 +79,8 @@ def test_archives_of_a_wheel(tmp_path, capsys):
 def test_the_operators_that_have_kernels():
     assert command.chosen(["random.normal"]) == ["random.normal [1000]", "random.normal of many"]
     assert command.chosen(["random.beta"]) == ["random.beta"]
+    assert command.chosen(["filter"]) == ["filter", "filter to bytes"]
+    assert "filter of floats" in command.chosen(["filter"], everything_else=True)
     assert "resize 224 cubic" in command.chosen(["resize", "flip"])
     assert command.chosen(["loop", "readers.COCO"]) == ["loop", "readers.COCO"]
     assert {command._operator(call) for call in command.chosen([])} > {"resize", "random.beta"}
@@ -132,6 +138,28 @@ def test_programs_compile_nothing_after_it(tmp_path, compiled, programs):
         assert sorted(kernels_after("-m", "ndd", *program) - kept) == [], program
     if not compiled:
         assert sorted(kernels_after("-c", OTHER_RECIPES) - kept) == []
+        kept = kernels_after("-m", "ndd", "compile", "--all", "--gpu", "none")
+        assert sorted(kernels_after(str(Path(__file__).with_name("usual_calls.py"))) - kept) == []
+
+
+def test_every_operator_is_called():
+    """Those of `bench ops`, which has a line for every operator or says why not (`test_bench.py`), and of these the others."""
+    elsewhere = {"decoders.video": "video", "io.file.read": "loop"}
+    without_kernels = {"dump_image"}
+    called = {command._operator(call) for call in CALLS}
+    assert set(WITHOUT_A_LINE) - called - without_kernels == set(elsewhere)
+    assert set(elsewhere.values()) <= set(PROGRAMS)
+
+
+def test_every_transform_is_called():
+    """Those without arguments there need none."""
+    import torchvision_classes  # skips where torchvision is not installed
+
+    from ndd.torchvision import v2
+
+    for name in torchvision_classes.names():
+        for arguments in transforms.ARGUMENTS.get(name, [()] if name not in transforms.APART else []):
+            getattr(v2, name)(*arguments)
 
 
 def test_all_recipes_are_compiled():

@@ -25,6 +25,7 @@ EXPECTED = (TypeError, ValueError, RuntimeError, IndexError, OverflowError, Memo
 ROOM = 3 << 30  # bytes of address space that a call may take; more than any sensible call here
 
 INTEGERS = [0, 1, -1, 2, 7, 255, 65536, 2**31 - 1, 2**31, -(2**31), 2**63 - 1, 2**63, -(2**63), 2**70]
+WHOLE = [number for number in INTEGERS if -(2**63) <= number < 2**63]
 FLOATS = [0.0, -0.0, 0.5, -1.5, 1e-38, 1e-45, 1e10, -1e10, 3e38, 1e300, float("inf"), -float("inf"), float("nan")]
 ODDITIES = [None, True, "", "nonsense", b"bytes", (), [], [[]], {}, object(), 1j, np.float16(7), np.uint64(2**64 - 1)]
 LAYOUTS = ["HWC", "HW", "CHW", "FHWC", None]
@@ -50,6 +51,26 @@ def _value(rng, batch):
     if kind < 9 or not batch:
         return ndd.batch([np.float32(FLOATS[rng.integers(0, len(FLOATS))]) for _ in range(3)])
     return ndd.batch([np.zeros(rng.integers(0, 4), np.int64) for _ in range(rng.integers(1, 5))])
+
+
+def _nearly_right(rng, argument, value):
+    """The value of a case, of which some numbers are replaced; for all samples, or for each of three."""
+    right = np.asarray(getattr(value, "values", [value])[0])
+    if right.dtype.kind not in "iuf":
+        right = np.ones(2 if argument.vector else ())
+    kind = np.int64 if argument.numpy.kind == "i" else np.float32
+
+    def one():
+        numbers = np.array(right, kind)
+        for place in range(numbers.size):
+            if rng.random() < 0.5:
+                numbers.flat[place] = (
+                    FLOATS[rng.integers(0, 13)] if kind is np.float32 else WHOLE[rng.integers(0, len(WHOLE))]
+                )
+        return numbers
+
+    with np.errstate(over="ignore"):
+        return ndd.batch([one() for _ in range(3)]) if argument.per_sample and rng.random() < 0.4 else one().tolist()
 
 
 def _input(rng):
@@ -88,7 +109,11 @@ def _attempt(path, case, rng):
         values[rng.integers(0, len(values))] = _input(rng)
     else:
         for name in rng.choice(names, min(len(names), rng.integers(1, 3)), replace=False):
-            replaced[str(name)] = _value(rng, form != "one")
+            argument = next((a for a in op.arguments if a.name == name and a.number), None)
+            if argument is not None and form != "one" and rng.random() < 0.5:
+                replaced[str(name)] = _nearly_right(rng, argument, case.args.get(name, argument.default))
+            else:
+                replaced[str(name)] = _value(rng, form != "one")
     subject = f"{path}({form}, {[(v.dtype, v.shape, v.layout) for v in values]}, {replaced})"
     mode = ndd.EvalMode.eager if rng.random() < 0.3 else ndd.EvalMode.sync_cpu
     try:

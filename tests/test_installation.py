@@ -16,7 +16,7 @@ import pytest
 import warm_interpreter
 
 import ndd
-from ndd import doctor, installation
+from ndd import _required_torch, doctor, installation
 from ndd._execution import kernel_archives
 
 ROOT = Path(__file__).parent.parent
@@ -25,6 +25,30 @@ PROJECT = (ROOT / "pyproject.toml").read_text()
 
 def test_the_version_is_that_of_the_project():
     assert f'\nversion = "{ndd.__version__}"\n' in PROJECT
+
+
+@pytest.mark.parametrize(
+    ("torch", "sentence"),
+    [
+        ("sys.modules['torch'] = None", "ndd needs torch 2.9 or newer, which is not installed: pip install torch"),
+        (
+            "sys.modules['torch'] = type(sys)('torch'); sys.modules['torch'].__version__ = '2.8.1+cu126'",
+            "ndd needs torch 2.9 or newer, and 2.8.1+cu126 is installed: pip install --upgrade torch",
+        ),
+    ],
+)
+def test_torch_is_asked_for(torch, sentence):
+    assert '"torch>={}.{}"'.format(*_required_torch.LEAST) in PROJECT
+    done = subprocess.run(
+        [sys.executable, "-c", f"import sys; {torch}; import ndd"], capture_output=True, text=True, cwd=ROOT
+    )
+    assert done.stderr.strip().splitlines()[-1].partition(": ")[2] == sentence
+
+
+def test_only_one_place_says_how_to_install_an_extra():
+    """The package index has another project of the name `ndd`, and none of ours."""
+    for path in Path(ndd.__file__).parent.rglob("*.py"):
+        assert 'pip install "ndd' not in path.read_text(encoding="utf-8"), path
 
 
 def test_names_that_are_not_there_are_still_errors():

@@ -151,8 +151,8 @@ class KernelCache:
 
     def _expected(self, sig: Any, target: dict[str, str]) -> dict[str, Any]:
         """The required header of a file."""
-        said = {"kernel": self._name, "source": self._source, "signature": str(tuple(sig))}
-        return {**said, "target": target, "libraries": libraries()}
+        identity = {"kernel": self._name, "source": self._source, "signature": str(tuple(sig))}
+        return {**identity, "target": target, "libraries": libraries()}
 
     def _file_name(self, sig: Any, target: dict[str, str]) -> str:
         key = hashlib.sha256(repr((sig, json.dumps(target, sort_keys=True))).encode()).hexdigest()[:24]

@@ -9,6 +9,8 @@ from ndd._compiled.intrinsics import empty, zeros
 from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes, fill_line, filled, set_bytes
 
+_MOST = np.int64((1 << 63) - 1)
+
 
 @kernel(nogil=False)
 def anchor_of(free, rounding):
@@ -114,7 +116,8 @@ def grow_extents(extents, axes, least, multiple, shapes):
             step = multiple[n if len(multiple) > 1 else 0, k if multiple.shape[1] > 1 else 0]
             if step < 1:
                 return n
-            shapes[n, axis] = (wanted + step - 1) // step * step
+            missing = (step - wanted % step) % step
+            shapes[n, axis] = wanted + min(missing, _MOST - wanted)  # a sum would wrap; no memory holds that many
     return -1
 
 

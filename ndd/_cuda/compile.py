@@ -173,8 +173,8 @@ def _other_folders() -> list[Path]:
 
 
 def _key(text: str, architecture: str) -> str:
-    said = "\0".join((text, architecture, *OPTIONS, str(_nvrtc().getVersion())))
-    return hashlib.sha256(said.encode()).hexdigest()
+    identity = "\0".join((text, architecture, *OPTIONS, str(_nvrtc().getVersion())))
+    return hashlib.sha256(identity.encode()).hexdigest()
 
 
 def _compiled(text: str, architecture: str) -> bytes:

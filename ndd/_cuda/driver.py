@@ -8,6 +8,8 @@ import functools
 import sys
 from typing import Any
 
+import torch
+
 from ndd._cuda.cupy_module import cupy
 
 _NO_CONTEXT = 201  # CUDA_ERROR_INVALID_CONTEXT: the thread has no current context yet
@@ -31,9 +33,9 @@ def is_done(name: str, *arguments: Any, device_id: int | None = None) -> bool:
 
 def _check(name: str, status: int) -> None:
     if status:
-        said = ctypes.c_char_p()
-        _functions()["cuGetErrorName"](status, ctypes.addressof(said))
-        raise RuntimeError(f"{name} failed: {(said.value or b'error').decode()} ({status})")
+        text = ctypes.c_char_p()
+        _functions()["cuGetErrorName"](status, ctypes.addressof(text))
+        raise RuntimeError(f"{name} failed: {(text.value or b'error').decode()} ({status})")
 
 
 def _again(status: int, name: str, arguments: tuple[Any, ...], device_id: int | None) -> int:
@@ -42,8 +44,6 @@ def _again(status: int, name: str, arguments: tuple[Any, ...], device_id: int | 
     if status != _NO_CONTEXT:
         return status
     if device_id is None:
-        import torch
-
         device_id = torch.cuda.current_device()
     cupy().cuda.runtime.setDevice(device_id)
     return _functions()[name](*arguments)

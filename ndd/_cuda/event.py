@@ -6,6 +6,8 @@ import contextlib
 import ctypes
 from typing import Any
 
+import torch
+
 from ndd._cuda import driver
 from ndd._cuda.cupy_module import cupy
 
@@ -58,8 +60,6 @@ def recorded(stream: Any, event: Any = None) -> Any:
 def recorded_on(stream: Any, device_id: int, event: Any = None) -> Any:
     """The same for a torch stream of this GPU."""
     if event is None or event.device_id != device_id:
-        import torch
-
         there = torch.cuda.current_device() == device_id
         with contextlib.nullcontext() if there else torch.cuda.device(device_id):
             event = Event(device_id)

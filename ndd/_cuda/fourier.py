@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
+import torch
 
 from ndd._cuda.launch import Memory, counted
 
@@ -16,7 +16,7 @@ class Rows(Memory):
     __slots__ = ("n", "starts")
 
     def __init__(self, count: int, starts: np.ndarray, n: int):
-        super().__init__(count * n, _torch_float32(), starts, 4 * n)
+        super().__init__(count * n, torch.float32, starts, 4 * n)
         self.starts = starts
         self.n = n
 
@@ -41,13 +41,6 @@ def _room(total: int) -> int:
     return -(-total // step) * step
 
 
-@functools.cache
-def _torch_float32() -> Any:
-    import torch
-
-    return torch.float32
-
-
 class _Spectra(Memory):
     """The transforms of rows, in memory of their own."""
 
@@ -58,8 +51,6 @@ class _Spectra(Memory):
         self.rows = rows
 
     def make(self, call: Any) -> None:
-        import torch
-
         self.hold(torch.fft.rfft(self.rows.tensor.view(-1, self.rows.n)))  # `out=` would copy it
 
     def anew(self, held: dict[int, Memory]) -> Memory:

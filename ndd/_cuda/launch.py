@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from ndd._cpu.ragged import count_elements, largest, write_addresses, write_steps
 from ndd._cuda import compile, source
@@ -390,8 +391,6 @@ def _count(n: int) -> Any:
 @functools.cache
 def _torch_kind(dtype: Any) -> Any:
     """The torch.dtype of an ndd or NumPy type."""
-    import torch
-
     return torch_dtype(dtype) if hasattr(dtype, "type_id") else torch.from_numpy(np.empty(0, dtype)).dtype
 
 
@@ -508,8 +507,6 @@ def _staying(values: np.ndarray, call: Any) -> int:
 
 def pinned_empty(nbytes: int) -> Any:
     """Page-locked host memory from torch's caching allocator, so that copies need not wait for the CPU."""
-    import torch
-
     return torch.empty(nbytes, dtype=torch.uint8, pin_memory=torch.cuda.is_available())
 
 

@@ -12,6 +12,7 @@ import threading
 from typing import Any
 
 import numpy as np
+import torch
 
 from ndd._cuda import compile
 
@@ -23,8 +24,6 @@ class Ring:
     """The two buffers of one stream."""
 
     def __init__(self, stream: Any, nbytes: int = _BYTES):
-        import torch
-
         pinned = torch.cuda.is_available()
         device = f"cuda:{stream.device_id}" if pinned else "cpu"
         self._torch = stream._torch

@@ -5,6 +5,8 @@ from __future__ import annotations
 import functools
 from typing import Any, NamedTuple
 
+import torch
+
 from ndd._tensor import Store
 
 
@@ -47,8 +49,6 @@ class _Functions(NamedTuple):
 @functools.cache
 def _functions() -> _Functions:
     """torch's internal functions, or the same through its public ones."""
-    import torch
-
     try:
         c = torch._C
         return _Functions(c._cuda_getDevice, c._cuda_getCurrentStream, c._cuda_setStream, c._cuda_maybeExchangeDevice)

@@ -7,6 +7,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
+import torch
 
 from ndd._cuda.launch import pinned_empty
 from ndd._tensor import Device, Store
@@ -49,8 +50,6 @@ def to_gpu(store: Store, device: Device, spread: Spread = _in_turn) -> Store:
 
 def to_cpu(store: Store) -> Store:
     """Copies a GPU value to the CPU, and waits for it."""
-    import torch
-
     flat = _flat(store)
     host = pinned_empty(flat.numel() * flat.element_size())
     host.copy_(flat.view(torch.uint8) if flat.numel() else host, non_blocking=True)
@@ -69,8 +68,6 @@ def between_gpus(store: Store, device: Device) -> Store:
 
 def _flat(store: Store) -> Any:
     """All elements in one 1-D tensor."""
-    import torch
-
     if store.flat is not None:
         return store.flat
     whole = store.dense()

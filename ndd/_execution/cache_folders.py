@@ -99,6 +99,7 @@ def _owner_of_package() -> int:
 @functools.cache
 def _is_private(gid: int) -> bool:
     """Whether a group is a user's private one. Where users have such groups, new files are writable by the group."""
+    # Windows has neither.
     import grp
     import pwd
 

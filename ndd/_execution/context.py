@@ -17,7 +17,7 @@ from ndd._execution import observation
 from ndd._execution.fork import around_fork
 from ndd._execution.invocation import Invocation, run_with_inputs, serving
 from ndd._execution.memoize import Memoized
-from ndd._execution.mode import take_off
+from ndd._execution.mode import remove_innermost
 from ndd._execution.signal_safe import start
 from ndd._execution.stream import Stream, chosen_stream, stream as to_stream
 from ndd._execution.threads import ThreadPool, default_pool
@@ -212,21 +212,21 @@ def _close_all() -> None:
             thread.join(timeout=2.0)
 
 
-class _Held(threading.local):
-    """The locks of resting queues. Each thread that forks has a list of its own: an operator may fork for several samples at
+class _PausedQueues(threading.local):
+    """The locks of paused queues. Each thread that forks has a list of its own: an operator may fork for several samples at
     once."""
 
     def __init__(self) -> None:
         self.locks: list[Any] = []
 
 
-_held = _Held()
+_held = _PausedQueues()
 
 
 def _before_fork() -> None:
     """Waits up to `_FORK_SECONDS` until running invocations have ended, and lets no other begin.
 
-    All queues rest or none: an invocation of one queue may wait for a result of another.
+    All queues pause or none: an invocation of one queue may wait for a result of another.
     """
     until = time.monotonic() + _FORK_SECONDS
     queues = [queue for queue in _queues if not queue.within()]  # an operator that forks does not wait for itself
@@ -462,7 +462,7 @@ class EvalContext:
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        take_off(_local.stack, self, 0)
+        remove_innermost(_local.stack, self, 0)
         self._depth -= 1
         if not self._depth:
             self._thread = None

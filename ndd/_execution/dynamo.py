@@ -29,17 +29,17 @@ def keep_dynamo_out() -> None:
     if _RULES in sys.modules:
         _tell(sys.modules[_RULES])
     else:
-        sys.meta_path.insert(0, _Waiting())
+        sys.meta_path.insert(0, _DynamoImport())
 
 
-def leave_alone(code: types.CodeType) -> None:
+def mark_as_skipped(code: types.CodeType) -> None:
     """Marks code that Dynamo skips, with all that it calls."""
     mark = _marker()
     if mark is not None:
         mark(code)
 
 
-class _Waiting:
+class _DynamoImport:
     """An import hook that finds no module, but notices when Dynamo's is imported."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
@@ -66,7 +66,7 @@ def _tell(rules: Any) -> None:
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] == "ndd":
             for code in _codes(module):
-                leave_alone(code)
+                mark_as_skipped(code)
 
 
 def _codes(module: types.ModuleType) -> Iterator[types.CodeType]:
@@ -84,7 +84,7 @@ def _codes(module: types.ModuleType) -> Iterator[types.CodeType]:
 
 @functools.cache
 def _marker() -> Callable[[types.CodeType], None] | None:
-    try:
+    try:  # a torch to come may lack them
         from torch._C._dynamo.eval_frame import _FrameAction, _FrameExecStrategy, set_code_exec_strategy
     except ImportError:
         return None

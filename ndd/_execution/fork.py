@@ -3,7 +3,7 @@
 A child has one thread. Whatever another thread of the parent held or had half finished at the fork stays in that state forever:
 a lock, a half-imported library, a half-compiled kernel. So before a fork
 
-1. the steps of the packages run, from the highest package to the lowest (queues come to rest, see `context.py`),
+1. the steps of the packages run, from the highest package to the lowest (queues pause, see `context.py`),
 2. `fork_lock` is taken: no import and no compilation of ours is under way, and none begins (a compilation in the background
    is broken off, see `fork_lock.wanted`).
 

@@ -103,9 +103,9 @@ class Invocation:
                 self.error = origin.error
             else:
                 self.error = redact(self._without_frames(error))
-            self._settle(_FAILED)
+            self._end(_FAILED)
         else:
-            self._settle(_DONE)
+            self._end(_DONE)
 
     def _without_frames(self, error: Exception) -> Exception:
         """The error without ndd's frames, whose variables would keep the inputs alive as long as the error."""
@@ -115,7 +115,7 @@ class Invocation:
             error.__context__ = None
         return error.with_traceback(None)
 
-    def _settle(self, state: int) -> None:
+    def _end(self, state: int) -> None:
         with _state_lock:  # a signal comes before both steps or after both
             self.work, self.inputs = None, ()  # the inputs die with it
             self.state = state

@@ -35,7 +35,7 @@ class EvalMode(Enum):
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        take_off(local.stack, self, 1)
+        remove_innermost(local.stack, self, 1)
         local.level = local.stack[-1].value
 
     @staticmethod
@@ -44,7 +44,7 @@ class EvalMode(Enum):
         return local.stack[-1]
 
 
-def take_off(stack: list[Any], left: Any, base: int) -> None:
+def remove_innermost(stack: list[Any], left: Any, base: int) -> None:
     """Removes the innermost entry `left` from a stack of `with` blocks, above the `base` entries that always stay. `left`
     need not be the last entry: generators end when they are dropped, in any order and on any thread. RuntimeError if it is
     missing."""

@@ -48,7 +48,7 @@ def _show_error(notebook: Any, kind: type, error: BaseException, trace: Any, tb_
     packages = {frame.f_globals.get("__name__", "").partition(".")[0] for frame, _ in traceback.walk_tb(trace)}
     if "ndd" in packages and not hasattr(error, "_render_traceback_"):
         shortened(error)
-    # As IPython itself calls it: so an error of syntax that arises in running code has its frames.
+    # Called as IPython calls it, so that a SyntaxError from running code keeps its frames.
     notebook.showtraceback((kind, error, trace), tb_offset=tb_offset, running_compiled_code=True)
 
 

@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from ndd._execution import observation
 from ndd._execution.context import EvalContext
 from ndd._execution.invocation import Invocation, serving
@@ -75,6 +77,4 @@ def ask_before_running(is_made: Callable[[Any, Invocation], bool]) -> None:
 
 def order_after(invocation: Invocation) -> None:
     """Makes torch's next work on its stream wait until the memory that it shares with us has been read."""
-    import torch
-
     torch.cuda.current_stream(invocation.stream.device_id).wait_stream(invocation.stream._torch)

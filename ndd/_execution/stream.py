@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+import torch
+
 from ndd._tensor.device import Device, gpu_count
 
 
@@ -31,8 +33,6 @@ class Stream:
     create_new = _UNSET
 
     def __init__(self, *, stream: Any = _UNSET, device_id: int | None = None):
-        import torch
-
         number = Device.default_device_id("gpu") if device_id is None else device_id
         if stream is _UNSET:
             self._torch = torch.cuda.Stream(device=number)

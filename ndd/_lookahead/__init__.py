@@ -31,8 +31,8 @@ When a loop is trusted
 ----------------------
 * Calls that the last two iterations have in common, from the first one on, are expected in the next ones; after a single
   iteration, all of it.
-* On a GPU any loop is run ahead of. On the CPU only captured ones (`next_epoch(capture=True)`) are: the cores may be the
-  user's.
+* On a GPU lookahead works for any loop, on the CPU only for captured ones (`next_epoch(capture=True)`), because the cores may
+  be the user's.
 * A call takes a result if operator, constants, origin of the inputs, batch size and place of the random generator are the
   expected ones.
 * Numbers that `ndd.torchvision` draws from torch's generator on the host are predicted by a copy of it, see
@@ -60,13 +60,13 @@ Guarantees
 
 Memory
 ------
-Three batches (`threads.DEPTH`) that the reader has read; for these it reads a few more than it would
+Lookahead works on up to three batches (`threads.DEPTH`), for which the reader reads a few more ahead
 (`readers/epochs/read_ahead.py`). On a GPU small batches are merged, and three merged ones are under way: at most 8 batches,
-256 samples or 0.1 s of work each (`decision.py`). The results of all together are at most 1 GiB, or `NDD_LOOKAHEAD_BYTES` of the
-environment, but for one batch, however large. Results that only other calls use, such as the decoded pictures before they are
-resized, count while a batch is worked on, and are freed when their last call has run. How large a batch is shows with the first
-one: until then one is worked on at a time. Four threads serve GPUs, one the CPU. A result lives as long as the loop's handle of
-it.
+256 samples or 0.1 s of work each (`decision.py`). All results together take at most 1 GiB, or `NDD_LOOKAHEAD_BYTES` of the
+environment; one batch is always allowed, however large. Results that only other calls use, such as the decoded pictures before
+they are resized, count while a batch is worked on, and are freed when their last call has run. The first batch shows how large
+a batch is; until then lookahead works on one at a time. Four threads serve GPUs, one the CPU. A result lives as long as the
+loop's handle of it.
 
 How many cores it takes
 -----------------------
@@ -82,12 +82,12 @@ call when it is asked for, or at once.
 Captured loops
 --------------
 A loop with `capture=True` over a reader or an `ExternalSource` promises to call the same operators in every iteration. It
-runs as any other loop, so its values cannot differ. The promise is good for running ahead on the CPU, and its breaches are
-seen: `captured_loop.py` notes the first iteration's call sites, and raises DALI's errors for later iterations that break it. It
-shares nothing with the recording above: that follows values and is never wrong, this follows lines of the program and may
-refuse.
+runs as any other loop, so its values cannot differ. The promise allows lookahead on the CPU, and a broken promise is an error:
+`captured_loop.py` notes the first iteration's call sites, and raises DALI's errors for later iterations that break it. It
+shares nothing with the recording above, which follows values and is never wrong; a captured loop follows lines of the program
+and may raise errors.
 
 Modules, each importing only those before it: `threads.py`, `pace.py`, `recording.py`, `captured_loop.py`, `merged_batches.py`,
-`prefetch.py`, `decision.py`, `matching.py`. The package lies above `_operator`, which does not know it: `matching.py` asks the
-scheduler to be asked (`ask_before_running`) when a reader gives its first batch.
+`prefetch.py`, `decision.py`, `matching.py`. The package lies above `_operator`, which does not know it: `matching.py` registers
+with the scheduler (`ask_before_running`) when a reader gives its first batch.
 """

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Iterator
 from types import CodeType, FrameType
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 from ndd._tensor import Batch
 from ndd._tensor.handle import Handle
 from ndd._tensor.invariant import is_marked, marked_places, unmarked, watched
-from ndd._tensor.user_line import user_frame
+from ndd._tensor.user_line import user_frame, warn_user
 
 
 class _Local(threading.local):
@@ -97,11 +96,9 @@ class CapturedLoop:
                 self._end()
                 whole = True
                 if self.tracing and not self.operators:
-                    warnings.warn(
+                    warn_user(
                         "capture=True was given, but no operators were captured in the first iteration: the loop goes on "
-                        "as an ordinary one.",
-                        UserWarning,
-                        stacklevel=2,
+                        "as an ordinary one."
                     )
                     self.forget()
                     free()
@@ -195,11 +192,9 @@ class CapturedLoop:
             return
         if self.drawn[site] == self.step:
             if self.tracing:
-                warnings.warn(
+                warn_user(
                     f"{name}: a random operator's call site runs more than once per iteration. What it draws is right, but "
-                    "only the first call of each iteration is checked.",
-                    UserWarning,
-                    stacklevel=4,
+                    "only the first call of each iteration is checked."
                 )
             return
         self.drawn[site] = self.step
@@ -224,7 +219,7 @@ class CapturedLoop:
 
 
 def _place(device: Any, inputs: Any) -> str:
-    """The device that an operator runs on, as its number does not matter: "gpu" where it was told to, or has an input there."""
+    """Where an operator runs: "gpu" if it was told so or has an input there, else "cpu". The number of the GPU does not matter."""
     if device is None:
         on_gpu = [isinstance(x, Handle) and x._spec.device.device_id is not None for x in map(unmarked, inputs)]
         return "gpu" if any(on_gpu) else "cpu"
@@ -233,8 +228,8 @@ def _place(device: Any, inputs: Any) -> str:
 
 def _call_site(body: CodeType) -> tuple[tuple[CodeType, int], ...]:
     """The line at which the user's program called ndd, and the calls that led there from the body of the loop: a function that is
-    called twice in it makes two sites. Of a body that is not among the callers (a generator of the user's has the loop),
-    the first place."""
+    called twice in it makes two sites. If the body is not among the callers (a generator of the user's has the loop), the
+    innermost place alone."""
     frame: FrameType | None = user_frame()
     path = []
     while frame is not None:

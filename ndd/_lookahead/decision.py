@@ -19,7 +19,7 @@ _MAX_SECONDS = 0.1
 def look_ahead(loop: LoopRecording, batch: Store, context: EvalContext) -> None:
     """An iteration has begun with `batch`: starts the work that is expected of the next ones."""
     gpus = {d.device_id for call in loop.expected if (d := call.cached.device).device_id is not None}
-    if len(gpus) > 1:  # an event after the work of one says nothing of the other's
+    if len(gpus) > 1:  # an event after the work of one says nothing about the other's
         return
     gpu = gpus.pop() if gpus else None
     if not loop.expected or (gpu is None and current_loop() is None) or not enabled():
@@ -34,8 +34,8 @@ def look_ahead(loop: LoopRecording, batch: Store, context: EvalContext) -> None:
         known = bool(batches) and batches[0].iteration is not None
         if not batches or (len(batches) < count and loop.under_way > 1 and not known):
             break  # more will be there when the loop comes again
-        # All or one, and one only where there is nothing else to do: decoders are made for a size of batches, and those of two
-        # sizes would share the cores.
+        # All, or one if there is nothing else to do: decoders are made for a size of batches, and those of two sizes would
+        # share the cores.
         if len(batches) < count:
             batches = batches[:1]
         loop.under_way += len(batches)
@@ -67,8 +67,8 @@ def _fit(loop: LoopRecording, output: ReaderOutput, count: int) -> bool:
 
 
 def _coming_batches(output: ReaderOutput, loop: LoopRecording, count: int) -> list[Store]:
-    """The next batches, as far as they are there and of the kind of those before, that nobody works on yet; or one that
-    somebody works on."""
+    """The next batches that have been read, are of the kind of those before, and that no thread works on yet; or one that a
+    thread works on."""
     batches: list[Store] = []
     while len(batches) < count:
         store = output.peek(loop.under_way + len(batches) + 1)

@@ -26,11 +26,11 @@ from ndd._tensor import Store
 def follow_reader(store: Store, peek: Callable[[int], Store | None], loop: LoopRecording) -> None:
     """Makes the calls on a batch of a reader part of a loop; `peek` and `loop`: see `ReaderOutput`."""
     store.loop_position = ReaderOutput(peek, loop)
-    ask_before_running(match)  # a program without readers does without
+    ask_before_running(match)  # a program without readers does not need it
 
 
 def match(call: Call, invocation: Invocation) -> bool:
-    """Records a call, if it belongs to a loop. Whether its result is made ahead: then there is nothing to run."""
+    """Records a call that belongs to a loop. Returns whether its result is made ahead, so that nothing needs to run."""
     if not call.op.ours or not call.op.may_run_ahead:  # the effects of a user's operator may be visible
         return False
     origin = sources_of(call)
@@ -68,8 +68,8 @@ def _agree(result: Prefetched, call: Call, expected: RecordedCall, recorded: Rec
 
 
 class _TakePrefetched:
-    """The work of a call whose result is made ahead: to take it. If it failed, nobody has begun, or only what another call
-    looks at was made, the call runs."""
+    """The work of a call whose result is made ahead: it takes that result. The call runs if the work ahead failed, if no thread
+    has begun it, or if only the part that another call reads was made."""
 
     __slots__ = ("call", "future", "loop", "number", "process", "result")
 
@@ -91,7 +91,7 @@ class _TakePrefetched:
         if len(serving.now) < 2 or serving.now[-2].loop_position is None:
             self.loop.requested.add(self.number)
         if self.process != os.getpid() and not self.future.done():
-            return None  # in a forked child no thread does it
+            return None  # the threads of the parent do not exist in a forked child
         # Work for merged batches goes on even if the first of them is not taken.
         if not (self.result.whole is not None and self.future.cancel()) and self.future.exception() is None:
             results = self.result.results()

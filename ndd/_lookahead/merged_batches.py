@@ -1,11 +1,11 @@
 """Coming batches as the inputs of calls that are made ahead: one alone, or several merged into one.
 
 Merged, Python works once for all of them, and decoders get more at a time. A batch of 64 pictures lasted 3.3 ms on an
-H200, of which Python had 2.4 on one thread or another: threads waited for the interpreter, not for the GPU. Four batches
-merged into one of 256 take hardly more of it than one: 26,200 images/s of random_resized_crop instead of 18,200.
+H200, of which Python took 2.4 on some thread: threads waited for the interpreter, not for the GPU. Four batches merged into one
+of 256 take hardly more Python time than one: 26,200 images/s of random_resized_crop instead of 18,200.
 
 The result is split into the batches again, each in its own memory, so that the merging cannot be noticed.
-That holds for operators with which a sample has its result whatever else is in the batch (`Operator.independent_samples`).
+This holds for operators whose result for a sample does not depend on the rest of the batch (`Operator.independent_samples`).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cuda import compile
 from ndd._tensor import Store
 from ndd._tensor.dtype import torch_dtype
 from ndd._tensor.memory import device_empty
@@ -26,13 +27,13 @@ from ndd._tensor.store import address, is_contiguous
 _SMALL = 1 << 12  # elements: fewer are copied to be one array
 
 
-class _Arrived:
-    """In place of an invocation that is over."""
+class _EndedInvocation:
+    """Takes the place of an invocation that has ended."""
 
     finished, error, queued, begun, loop_position, work = True, None, True, True, None, None
 
 
-class SingleBatch(_Arrived):
+class SingleBatch(_EndedInvocation):
     """One coming batch. It has no reference to the batch, which refers to the results.
 
     Attributes:
@@ -55,7 +56,7 @@ class SingleBatch(_Arrived):
         return places[0]
 
 
-class MergedBatches(_Arrived):
+class MergedBatches(_EndedInvocation):
     """Several coming batches as one. It holds the memory of the batches, but not them.
 
     Attributes:
@@ -170,8 +171,6 @@ def _rows(store: Store, rows: slice, stream: Any) -> Store:
 def _copied(store: Store, memory: Any, offset: int, shape: tuple[int, ...], stream: Any) -> Any:
     """A tensor of its own with the elements of `memory` from `offset` on. Views would share its memory, and its version, by
     which torch tells whether what a gradient needs was written to."""
-    from ndd._cuda import compile
-
     copy = device_empty(shape, torch_dtype(store.dtype), store.device)
     width = store.dtype.bytes
     compile.copy_on_gpu(copy.data_ptr(), address(memory) + offset * width, prod(shape) * width, stream.handle)

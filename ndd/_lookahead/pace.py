@@ -1,6 +1,6 @@
 """Pacing: whether a loop takes batches more slowly than they are made, so that they may be made with fewer cores.
 
-Two things say so: batches that are finished well before the loop asks for them, where its own Python is the bound; and a GPU
+Two signs tell: batches that are finished well before the loop asks for them, where its own Python is the bound; and a GPU
 that still works for the batches before when one arrives, where the network is. In the second case the loop may well wait for
 batches: its Python runs ahead of the GPU.
 """
@@ -8,6 +8,10 @@ batches: its Python runs ahead of the GPU.
 from __future__ import annotations
 
 from typing import Any
+
+import torch
+
+from ndd._cuda.event import recorded_on
 
 # Beside a ResNet-50 that trains on an H200 with 16 cores, JPEGs decoded by the engines alone on 1.8 cores and by all threads
 # on 4.5 feed it at the same rate.
@@ -36,25 +40,20 @@ class Pace:
         self._ahead: bool | None = None
 
     def begin(self, device_id: int, ready: Any) -> bool:
-        """The loop comes to its next batch. Gives whether the GPU had still work of the loop before it when the last batch
-        arrived.
+        """The loop comes to its next batch. Returns whether the GPU still had work of the loop when the last batch arrived.
 
         Args:
             ready: the event after all that made the last batch; None if it was not made ahead.
         """
-        import torch
-
         ahead, self._ahead = self._ahead, None
         if torch.cuda.is_available():
-            from ndd._cuda.event import recorded_on
-
             self._ready, self._place = ready, recorded_on(torch.cuda.current_stream(device_id), device_id, self._place)
         return bool(ahead)
 
     def arrived(self) -> None:
         """Called when the CPU has finished work done ahead: records whether the GPU is waiting for it."""
         if self._ahead is None and self._place is not None:
-            # The loop's stream waits for the last batch as well, which would say nothing of the loop.
+            # The loop's stream waits for the last batch as well, which would say nothing about the loop.
             self._ahead = self._ready is not None and self._ready.query() and not self._place.query()
 
     def took(self, finished: float | None, now: float, ahead_of_gpu: bool = False) -> None:
@@ -71,7 +70,7 @@ class Pace:
             self._run = self._run + 1 if late or self._run < 0 else 0
             if self._run >= 2:
                 self.relaxed, self._run = False, 0
-                self._needed = min(4 * self._needed, _MOST)  # else it would go to and fro
+                self._needed = min(4 * self._needed, _MOST)  # else it would switch back and forth
         else:
             waited = ahead_of_gpu or (finished is not None and now - finished >= _WAITED * period)
             self._run = self._run + 1 if waited else 0

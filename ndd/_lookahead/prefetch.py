@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterable
 from time import perf_counter
 from typing import Any
 
+from ndd._cuda import event
+from ndd._cuda.scope import on_stream
+from ndd._cuda.shared_pool import taking_from_pool
 from ndd._execution.context import EvalContext
 from ndd._execution.invocation import Invocation
 from ndd._execution.memoize import Memoized
@@ -22,8 +25,8 @@ from ndd._tensor import Batch, Spec, Store, Tensor
 
 
 class PrefetchedCall:
-    """An expected call, for one coming batch or for merged ones: the invocation that runs it, and what there is to know of
-    it. Not the call itself, which has the batch as an input."""
+    """An expected call, for one coming batch or for merged ones: the invocation that runs it, and facts about it. It does not
+    hold the call itself, whose input is the batch."""
 
     __slots__ = ("_handles", "batched", "invocation", "n", "outs", "source", "split")
 
@@ -57,8 +60,8 @@ class PrefetchedCall:
         if invocation is not None:
             invocation.context._finish(invocation)
 
-    def let_go(self) -> None:
-        """Lets go of what only other calls were expected to look at, once these have run."""
+    def release(self) -> None:
+        """Releases the results that only other calls were expected to use, once these have run."""
         self.invocation = None
 
     def split_results(self, stream: Any) -> None:
@@ -111,8 +114,8 @@ def prefetch(loop: LoopRecording, batches: list[Store], distance: int, context: 
     if len(batches) == 1:
         for call in calls:
             if call is not None:
-                # It has nothing to split, and its part knows it: a cycle, which Python's collector would let go of results
-                # too late. Beside a ResNet-50 10 GiB of a GPU's memory waited for it.
+                # It has nothing to split, and its part refers to it: a cycle, whose results Python's collector would free too
+                # late. Beside a ResNet-50 10 GiB of a GPU's memory waited for it.
                 call.split = []
     workers = cpu_thread() if gpu is None else gpu_threads()
     references = [weakref.ref(store) for store in batches]
@@ -194,8 +197,8 @@ def _handles(
 
 
 def _run_if_foreseen(call: Call) -> Callable[[Invocation], list[Store]]:
-    """The work of a call with an input whose element type and number of axes come out of a file: done if they are those that
-    the call is cached for."""
+    """The work of a call with an input whose element type and number of axes come from a file: it runs only if they are those
+    for which the call is cached."""
 
     def run(invocation: Invocation) -> list[Store]:
         for handle, spec in zip(call.handles, call.cached_call.specs, strict=False):
@@ -208,7 +211,7 @@ def _run_if_foreseen(call: Call) -> Callable[[Invocation], list[Store]]:
 
 
 def _is_requested(loop: LoopRecording, number: int) -> bool:
-    """Whether the loop asks for the result of a call itself: it did, or there is nothing else to ask for it."""
+    """Whether the loop itself asks for the result of a call: it has done so before, or no other call uses the result."""
     return number in loop.requested or not any([(number, 0) in call.sources for call in loop.expected])
 
 
@@ -230,29 +233,25 @@ def _run(
     at_work = _held_bytes(calls)
     for call in calls:
         if call is not None and call not in requested:
-            call.let_go()
+            call.release()
     loop.seconds = (perf_counter() - start) / len(references)
-    kept, event = _held_bytes(requested), None
+    kept, ready = _held_bytes(requested), None
     if stream is not None:
         stores = [store for call in requested for store in call.results() or ()]
         if len(references) > 1:
             stores = _split(requested, stream)
             at_work = max(at_work, 2 * kept)
-        event = _recorded(stores, stream)
+        ready = _recorded(stores, stream)
     if at_work:
         loop.nbytes, loop.kept = at_work // len(references) + 1, kept // len(references)
     now = perf_counter()
     for batch in batches:
-        batch.iteration.finished, batch.iteration.ready = now, event
+        batch.iteration.finished, batch.iteration.ready = now, ready
 
 
 def _allocation(stream: Any) -> contextlib.AbstractContextManager[None]:
     """Where work on a stream takes its memory from; None for work on the CPU."""
-    if stream is None:
-        return contextlib.nullcontext()
-    from ndd._cuda.shared_pool import taking_from_pool
-
-    return taking_from_pool(stream)
+    return contextlib.nullcontext() if stream is None else taking_from_pool(stream)
 
 
 def _held_bytes(calls: Iterable[PrefetchedCall | None]) -> int:
@@ -270,8 +269,6 @@ def _held_bytes(calls: Iterable[PrefetchedCall | None]) -> int:
 
 def _split(requested: list[PrefetchedCall], stream: Any) -> list[Store]:
     """The results of merged batches for each of them."""
-    from ndd._cuda.scope import on_stream
-
     with on_stream(stream, stream.device_id), _allocation(stream):
         for call in requested:
             call.split_results(stream)
@@ -280,10 +277,8 @@ def _split(requested: list[PrefetchedCall], stream: Any) -> list[Store]:
 
 def _recorded(stores: list[Store], stream: Any) -> Any:
     """An event after the work on a stream, which these results wait for: the stream itself goes on with other batches."""
-    from ndd._cuda.event import recorded
-
-    event = recorded(stream)
+    done = event.recorded(stream)
     for store in stores:
         if store.stream is not None:
-            store.stream, store.ready = None, event
-    return event
+            store.stream, store.ready = None, done
+    return done

@@ -122,7 +122,7 @@ class LoopRecording:
     )
 
     def __init__(self) -> None:
-        self.calls: list[RecordedCall] = []  # of the last iteration that is over
+        self.calls: list[RecordedCall] = []  # of the last iteration that has ended
         self.expected: list[RecordedCall] = []
         self.requested: set[int] = set()
         self.under_way = 0
@@ -134,7 +134,7 @@ class LoopRecording:
         self.last: Iteration | None = None
 
     def begin(self, iteration: Iteration) -> None:
-        """An iteration begins, and the last one is over. The calls that the last two have in common are expected of the next
+        """Begins an iteration and ends the last one. The calls that the last two have in common are expected in the next
         ones."""
         self.under_way = 0 if iteration.future is None else self.under_way - 1
         last, self.last = self.last, iteration
@@ -254,7 +254,7 @@ def sources_of(call: Call) -> tuple[Iteration, tuple[Any, ...], Store | None] | 
         iteration = own
         writes = None if store is None else own.writes.get(number)
         if writes is not None and writes[handle._index] != times_written(store):  # type: ignore[arg-type]
-            sources.append(LoopConstant(handle))  # no longer what was made: another value in each iteration
+            sources.append(LoopConstant(handle))  # written to since it was made: perhaps in each iteration
         else:
             sources.append((number, handle._index))
     if iteration is None:

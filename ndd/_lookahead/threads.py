@@ -1,8 +1,8 @@
-"""The threads that run ahead of a loop, and whether there are to be any.
+"""The threads that run ahead of a loop, and the switch that turns them off.
 
 Three batches ahead, so that the decoders have work while the loop takes a result and asks for the next one, and while what
-comes after a decode is done: with one batch they were idle for 1.6 of 4.8 ms a batch of 64 on an H200, with two for a tenth
-of the time, with three for a fiftieth. A fourth brings nothing. Where batches are merged, three merged ones.
+comes after a decode is done: with one batch ahead they are idle for 1.6 of 4.8 ms a batch of 64 on an H200, with two for a
+tenth of the time, with three for a fiftieth. A fourth gains nothing. Where batches are merged, three merged ones.
 """
 
 from __future__ import annotations

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 
+from ndd._execution.errors import raise_signalled
 from ndd._operator.limits import excess
 from ndd._operator.plan import bad_sample
 from ndd._operator.values import Values
 from ndd._tensor import Batch, Handle, Tensor
 from ndd._tensor.construct import build_tensor, from_pipeline
 from ndd._tensor.dtype import DType, dtype as to_dtype
-from ndd._tensor.type_guards import is_integer, is_list, is_numpy_number, is_tuple
+from ndd._tensor.type_guards import is_array, is_integer, is_list, is_numpy_number, is_tuple
 from ndd._tensor.warn_once import warn_once
 from ndd.types import is_enum
 
@@ -62,6 +63,7 @@ else:
         __ror__ = __or__
 
 
+_NO_NUMBERS = tuple("cmMV")  # kinds of NumPy's types that it converts to numbers: complex ones, dates, structures
 _SEQUENCES: tuple[Any, ...] = (list, tuple, Sequence)
 _CALLABLE: Any = collections.abc.Callable
 
@@ -103,23 +105,35 @@ class Argument:
 
     def constant(self, value: Any, operator: str) -> Any:
         """The user's value as the operator sees it; TypeError or ValueError that names operator and argument."""
-        return self._constant(self.convert, value, operator)
+        return self._named(self._constant, self.convert, value, operator)
 
-    def _constant(self, convert: Callable[[Any], Any], value: Any, operator: str) -> Any:
+    def _named(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """The result of a function, whose errors name operator and argument. The last two of `arguments` are the user's value
+        and the operator."""
         try:
-            converted = convert(value)
-            self._warn_of_change(value, operator)
-            too_large = excess(self.name, converted) if self.bounded else None
-            if too_large is not None:
-                raise ValueError(too_large[1])
-            return converted
-        except (TypeError, ValueError, OverflowError, RuntimeError) as error:
-            said = str(error)
+            return function(*arguments)
+        except (TypeError, ValueError, OverflowError, RuntimeError, BufferError) as error:
+            raise_signalled(error)
+            *_, value, operator = arguments
+            reason = str(error)
             if is_list(value) and any(isinstance(v, Batch) for v in value):
-                said = (
+                reason = (
                     "expected numbers in the list, got a batch. ndd.stack(a, b) makes one argument of several batches"
                 )
-            raise type(error)(f"{operator}: argument {self.name!r}: {said}") from None
+            kind = ValueError if isinstance(error, UnicodeError) else type(error)
+            raise kind(f"{operator}: argument {self.name!r}: {reason}") from None
+
+    def _constant(self, convert: Callable[[Any], Any], value: Any, operator: str) -> Any:
+        if getattr(getattr(value, "dtype", None), "kind", "") in _NO_NUMBERS:
+            raise TypeError(f"expected numbers, got {value!r}")
+        converted = convert(value)
+        if is_array(converted) and converted.ndim > 1 and not self.per_sample:
+            raise ValueError(f"expected a list of numbers, got an array of shape {converted.shape}")
+        self._warn_of_change(value, operator)
+        too_large = excess(self.name, converted) if self.bounded else None
+        if too_large is not None:
+            raise ValueError(too_large[1])
+        return converted
 
     def _warn_of_change(self, value: Any, operator: str) -> None:
         """Warns of values that DALI takes in a way that may not be meant: strings as numbers, fractions cut off."""
@@ -137,6 +151,11 @@ class Argument:
 
     def accept(self, value: Any, operator: str) -> Any:
         """A converted constant, or a handle of values that belong to samples."""
+        if isinstance(value, Tensor) and not self.per_sample:
+            value.evaluate()  # the operator that makes it names its own errors
+        return self._named(self._accepted, value, operator)
+
+    def _accepted(self, value: Any, operator: str) -> Any:
         if self.words and isinstance(value, str):
             return self._constant(_one_of(self.words), value, operator)
         if self.per_sample:
@@ -156,14 +175,14 @@ class Argument:
                     values = self._constant(_listed(self.numpy), value, operator)
                     if values.size != 1:
                         raise RuntimeError(
-                            f"{operator}: argument {self.name!r}: expected one value for all samples, got {list(value)}. "
-                            "Wrap it in ndd.batch(...) for a value of each sample"
+                            f"expected one value for all samples, got {list(value)}. Wrap it in "
+                            "ndd.batch(...) for a value of each sample"
                         )
                     value = values.item()  # DALI takes a list of one for its number
                 elif hasattr(value, "__array__") and not is_numpy_number(value):
                     return build_tensor(np.asarray(value), None, None, None, copy=False)
                 elif isinstance(value, int) and self.numpy.kind == "i" and not -(2**31) <= value < 2**31:
-                    raise OverflowError(f"{operator}: argument {self.name!r}: {value} does not fit in 32 bits")
+                    raise OverflowError(f"{value} does not fit in 32 bits")
             elif hasattr(value, "__dlpack__") and not hasattr(value, "__array__"):
                 return build_tensor(value, None, None, None, copy=False)
         elif isinstance(value, Tensor):
@@ -174,8 +193,8 @@ class Argument:
             value = value.detach().cpu()
             value = value.item() if not self.vector and value.numel() == 1 else value.numpy()
         elif isinstance(value, Batch):
-            raise TypeError(f"{operator}: argument {self.name!r} is the same for all samples: it cannot be a Batch")
-        return self.constant(value, operator)
+            raise TypeError("is the same for all samples: it cannot be a Batch")
+        return self._constant(self.convert, value, operator)
 
 
 def _without_none(annotation: Any) -> Any:
@@ -188,9 +207,12 @@ def _integer(value: Any) -> int:
     if isinstance(value, list | tuple):
         raise TypeError(f"expected one integer, got the list {value!r}")
     try:
-        return int(value)
+        number = int(value)
     except (TypeError, ValueError) as error:
         raise type(error)(f"expected an integer, got {value!r}") from None
+    if not -(2**63) <= number < 2**63:
+        raise OverflowError(f"{number} does not fit in 64 bits")
+    return number
 
 
 def _real(value: Any) -> float:
@@ -317,7 +339,7 @@ def _listed(numpy: np.dtype) -> Callable[[Any], np.ndarray]:
                 f"expected numbers, got {list(value)}, lists of different lengths. Wrap them in ndd.batch(...) for a value "
                 "of each sample"
             ) from None
-        if values.dtype.kind == "c":  # NumPy would drop the imaginary part
+        if values.dtype.kind in _NO_NUMBERS or (values.dtype.kind == "O" and any(v is None for v in values.flat)):
             raise TypeError(f"expected numbers, got {value!r}")
         if values.dtype.kind == "f" and numpy.kind == "i" and np.isnan(values).any():
             raise ValueError("expected integers, got NaN")

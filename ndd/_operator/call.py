@@ -3,16 +3,16 @@ waits for it."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ndd._cuda import scope
 from ndd._execution.errors import raise_signalled
 from ndd._execution.invocation import Invocation
-from ndd._operator import fusion, on_cpu
+from ndd._operator import fusion, on_cpu, on_gpu
 from ndd._operator.arguments import values_of
 from ndd._operator.call_cache import CachedCall, CachedPlan, shapes_key
 from ndd._operator.empty_batch import ranked, results_without_samples
@@ -155,7 +155,7 @@ class Call:
         if self.device.device_id is None:
             return self._compute()
         stream = self.stream = invocation.stream = invocation.context._stream_on(self.device.device_id)
-        with _gpu_rooms().scope.on_stream(stream, self.device.device_id):
+        with scope.on_stream(stream, self.device.device_id):
             results = self._compute()
             for store in results:
                 if store.stream is None and store.device.device_id is not None:
@@ -165,7 +165,7 @@ class Call:
     def _compute(self) -> list[Store]:
         op = self.op
         if self.stream is not None and op.fuses:
-            outcome = fusion.joined(self, _gpu_rooms().on_gpu.joined)
+            outcome = fusion.joined(self, on_gpu.joined)
             if outcome is not None:
                 self.stores = [outcome[1]]
                 return self._labelled([outcome[0]], None)
@@ -196,7 +196,7 @@ class Call:
         """The values of the inputs; the stream of the call waits for them."""
         self.stores = stores = [None if h is None else h._store or stored(h) for h in self.handles]
         if self.stream is not None:
-            wait_for = _gpu_rooms().scope.wait_for
+            wait_for = scope.wait_for
             for store in stores:
                 if store is not None and store.device.device_id is not None:
                     wait_for(store, self.stream)
@@ -246,7 +246,7 @@ class Call:
                 outcome = op.batch(self, *self._operands(stores), **self.arguments())  # type: ignore[misc]
             else:
                 own = [s if s is None or s.device != self.device else s.contiguous() for s in stores]  # for kernels
-                outcome = _gpu_rooms().on_gpu.batch(self, self._operands(own))
+                outcome = on_gpu.batch(self, self._operands(own))
             single = self.cached_call.single
             if not op.ours:
                 check_values(outcome, self.outs, single, None if self.cached_call.fewer else self.n)
@@ -297,7 +297,7 @@ class Call:
         if self.device.device_id is None:
             return on_cpu.computed(self, planned, stores, n)
         operands = self._operands(stores) if operands is None else operands
-        return _gpu_rooms().on_gpu.computed(self, planned, operands, n)
+        return on_gpu.computed(self, planned, operands, n)
 
     def _labelled(self, results: list[Store], frames: FrameMap | None) -> list[Store]:
         info = source_info_of(self.stores)
@@ -312,20 +312,6 @@ class Call:
             if self.stores and self.stores[0] is not None and self.stores[0].scales is not None:
                 store.scales = _scales(self, self.stores[0], store)
         return results
-
-
-class _GpuRooms(NamedTuple):
-    scope: Any
-    on_gpu: Any
-
-
-@functools.cache
-def _gpu_rooms() -> _GpuRooms:
-    """The module that only GPU work needs. An `import` inside a function takes 0.5 us each time."""
-    from ndd._cuda import scope
-    from ndd._operator import on_gpu
-
-    return _GpuRooms(scope, on_gpu)
 
 
 def _scales(call: Call, source: Store, store: Store) -> list[Any] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ndd._cuda import transfer
 from ndd._operator.on_cpu import store_of
 from ndd._tensor import Device, Spec
 
@@ -13,8 +14,6 @@ def computed_on_host(launch: Any, *operands: Any, **arguments: Any) -> Any:
 
     The operator is declared with `reads="cpu"`, so that its inputs are in host memory.
     """
-    from ndd._cuda import transfer
-
     call = launch.call
     results = call.op.batch(call, *operands, **arguments)
     values = [results] if call.cached_call.single else results

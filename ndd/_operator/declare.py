@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from ndd._execution.dynamo import OPERATOR_FILE, leave_alone
+from ndd._execution.dynamo import OPERATOR_FILE, mark_as_skipped
 from ndd._operator import registry
 from ndd._operator.arguments import Argument
 from ndd._operator.operator import LONGEST_CACHED, Operator
@@ -53,7 +53,7 @@ def operator(
         masks: an image HW is taken as HWC with one channel, and comes out as HW. The operator never sees it.
         paths: inputs may be paths (str, os.PathLike, lists of them), which the operator gets as characters.
         argument_shapes: False if the function never asks for the shape of an argument that differs between samples. Then calls
-            with vectors for each sample are remembered, and may be made ahead of a loop.
+            with vectors for each sample are cached, and may run ahead of a loop.
         register: whether the registry-wide tests walk the operator.
         function: the function that is decorated; without it the result is the decorator.
 
@@ -67,7 +67,7 @@ def operator(
       results, `f(call, plan, *inputs, *outputs)` fills those that the plan has shapes for;
     * `.views` outputs that are an input's memory.
 
-    A plan whose first parameter is `call` gets the `Call`, `.batch` and `.views` always do.
+    A plan gets the `Call` if its first parameter is `call`; `.batch` and `.views` always get it.
 
     Raises TypeError for a function without a name, for parameters that cannot be inputs or arguments, and for names in
     `reads` that are no inputs.
@@ -101,7 +101,8 @@ def operator(
 
 
 def wrapper_of(op: Operator) -> Any:
-    """The public function, with the true signature. Python raises TypeErrors for missing arguments, and we for unknown ones:
+    """The public function, with the true signature. Python raises the TypeErrors for missing arguments; those for unknown ones
+    are ours:
     Python before 3.13 does not suggest what may have been meant."""
     if not op.name.isidentifier():
         raise TypeError(f"ndd.operator: an operator needs a name: write it with `def`, not as {op.name}")
@@ -132,7 +133,7 @@ def wrapper_of(op: Operator) -> Any:
     )
     exec(compile(text, f"{OPERATOR_FILE}{op.name}>", "exec"), {"__name__": __name__, **scope}, scope)
     wrapper = scope[op.name]
-    leave_alone(wrapper.__code__)
+    mark_as_skipped(wrapper.__code__)
     wrapper.__doc__ = op.function.__doc__
     wrapper.__module__ = op.module
     wrapper.__qualname__ = op.name

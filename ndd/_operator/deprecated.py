@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from ndd._operator import registry
 from ndd._operator.declare import wrapper_of
-from ndd._tensor.user_line import user_frame, warn_at
+from ndd._tensor.user_line import warn_user
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -69,4 +69,4 @@ def _documented(function: Any, module: str, head: str) -> Any:
 def _warn(text: str) -> None:
     """Warns with a DeprecationWarning at the user's line: Python shows these in a script or a notebook, but not in a
     library."""
-    warn_at(user_frame(), text, DeprecationWarning)
+    warn_user(text, DeprecationWarning)

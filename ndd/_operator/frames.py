@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from ndd._operator.arguments import Argument, values_of
 from ndd._operator.plan import bad_sample
@@ -72,7 +73,7 @@ class FrameMap:
         elif store.flat is not None:
             forms["flat"] = store.flat
         else:
-            stack: Callable[[list[Any]], Any] = np.stack if store.on_cpu else _torch_stack
+            stack: Callable[[list[Any]], Any] = np.stack if store.on_cpu else torch.stack
             arrays = store.arrays()
             forms["parts"] = [
                 stack(arrays[self.starts[k] : self.starts[k] + c]) if c else np.empty(shapes[k], store.dtype.numpy)
@@ -86,12 +87,6 @@ class FrameMap:
         """The shape of the frames of a sample without frames: the input's, which most operators keep."""
         own = tuple(self.sizes[sample].tolist())
         return own if len(own) == ndim else (0,) * ndim
-
-
-def _torch_stack(tensors: list[Any]) -> Any:
-    import torch
-
-    return torch.stack(tensors)
 
 
 def unroll(

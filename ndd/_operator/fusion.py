@@ -4,7 +4,7 @@ One question decides: *does one waiting call alone hold my output, and can it pl
 answer it, both for the maker (`waiting`) and for the call that waits (`joined`). If so,
 
 * a decoder decodes only the part of its images that the call reads (`window`);
-* a spectrogram is handed over in pieces of some hundred columns, which are still in the cache, and is never stored
+* a spectrogram is handed over in pieces of a few hundred columns, which are still in the cache, and is never stored
   (`continuation`): for 64 recordings it has 19 MB, three times the mel bands that are made from it, and writing and reading
   it took longer than all its Fourier transforms;
 * on a GPU the kernels that resample images normalise the pixels that they make (`joined`).
@@ -41,7 +41,7 @@ _HELD_HERE = 2  # the reference count of an input that only its call holds
 
 
 class Waiting(NamedTuple):
-    """The one call that holds an output which is still to be made: that input without memory, its plan, and the work of
+    """The only call that holds an output which does not exist yet: that input without memory, its plan, and the work of
     `.fuses`."""
 
     call: Call

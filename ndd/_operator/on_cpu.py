@@ -19,14 +19,14 @@ from ndd._operator.partition import (
     Rows,
     SampleLoop,
     View,
-    are_alike,
+    are_consecutive,
     array_pieces,
     bits_of,
-    is_few,
-    is_much,
-    lie_together,
+    is_large,
     row_pieces,
+    rows_are_alike,
     sample_arrays,
+    too_few_to_compile,
     uses_nontemporal_stores,
 )
 from ndd._operator.plan import Plan
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 def planned(call: Call, plan: Plan, n: int) -> CachedPlan:
     """The plan with the shapes of the outputs in the form in which memory is made for them."""
-    shapes = [_both(s) for s in ([plan.shapes] if call.cached_call.single else plan.shapes)]
+    shapes = [_tuples_and_array(s) for s in ([plan.shapes] if call.cached_call.single else plan.shapes)]
     return CachedPlan(plan, shapes)
 
 
@@ -121,7 +121,7 @@ class _Bound:
         one."""
         kernel, by_elements = self._kernel, self._cut == "elements"
         if self._compiled:  # a few numbers are not worth compiling for
-            if not (by_elements and kernel.has_fallback() and is_few(out)):
+            if not (by_elements and kernel.has_fallback() and too_few_to_compile(out)):
                 return False
             kernel = kernel.run_fallback
         if by_elements:
@@ -137,11 +137,11 @@ class _Bound:
 
     def _in_loop(self, call: Call, operands: list[Any], n: int) -> None:
         """Runs a compiled kernel over samples, or over pieces of them."""
-        joined = self._cut != "whole" and not self._varies and lie_together(operands, n)
+        joined = self._cut != "whole" and not self._varies and are_consecutive(operands, n)
         if joined and self._alike is None:
-            self._alike = are_alike(operands, self._views, n)
+            self._alike = rows_are_alike(operands, self._views, n)
         joined = joined and self._alike is True
-        key = joined, call.threads if self._cut != "whole" and is_much(operands) else 1
+        key = joined, call.threads if self._cut != "whole" and is_large(operands) else 1
         loop = self._loops.get(key)
         if loop is None:
             fields: list[Any] = [
@@ -171,7 +171,7 @@ class _Bound:
         elif call.op.ours:
             raise_first(call.spread(lambda i: kernel(*rows[i]), n, nbytes))
         else:
-            raise_first(call.spread(lambda i: _nothing(kernel(*rows[i])), n, nbytes))
+            raise_first(call.spread(lambda i: _refuse_result(kernel(*rows[i])), n, nbytes))
 
 
 def _bound(value: Any) -> tuple[Any, bool]:
@@ -193,7 +193,7 @@ def _column(values: Any, n: int) -> list[Any]:
     return array.tolist() if array.ndim == 1 else [*np.ascontiguousarray(array)]
 
 
-def _nothing(returned: Any) -> None:
+def _refuse_result(returned: Any) -> None:
     """Refuses a value that a user's kernel returns: it would be lost, and the output would stay unwritten."""
     if returned is not None:
         raise TypeError(
@@ -225,7 +225,7 @@ def store_of(value: Any, spec: Spec) -> Store:
     return Store(spec.dtype, spec.layout, spec.device, shapes, whole=value)
 
 
-def _both(shapes: Any) -> tuple[list[tuple[int, ...]], np.ndarray | None]:
+def _tuples_and_array(shapes: Any) -> tuple[list[tuple[int, ...]], np.ndarray | None]:
     """The shapes of a plan as tuples, and as a copied array if they were an array."""
     if shapes.__class__ is np.ndarray:
         return [tuple(s) for s in shapes.tolist()], shapes.astype(np.int64)
@@ -234,7 +234,7 @@ def _both(shapes: Any) -> tuple[list[tuple[int, ...]], np.ndarray | None]:
 
 def allocated(shapes: Any, spec: Spec) -> Store:
     """Uninitialised host memory for one output whose shapes a plan gives."""
-    return _allocate(*_both(shapes), spec)
+    return _allocate(*_tuples_and_array(shapes), spec)
 
 
 def _allocate(shapes: list[tuple[int, ...]], array: np.ndarray | None, spec: Spec) -> Store:

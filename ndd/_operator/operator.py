@@ -262,9 +262,9 @@ class Operator:
                 cached_call = None
         if cached_call is not None and cached_call.constants.same(key):
             return cached_call.with_values(values) if cached_call.handles else cached_call
-        return self._settle(inputs, values, key, device, specs)
+        return self._new_cached_call(inputs, values, key, device, specs)
 
-    def _settle(
+    def _new_cached_call(
         self, inputs: tuple[Any, ...], values: tuple[Any, ...], key: tuple[Any, ...], device: Any, specs: list[Any]
     ) -> CachedCall:
         """Everything that follows from a call's constants and from its inputs' specs. It is cached for the next such call:
@@ -388,8 +388,8 @@ class Operator:
             batches: list[tuple[str, Any]] = [(f"input {i}", v) for i, v in enumerate(inputs)]
             batches += [(f"argument {name!r}", v) for name, v in named.items()] if named else []
             sizes = {label: v.batch_size for label, v in batches if isinstance(v, Batch)}
-            told = ", ".join(f"{label} has {count} samples" for label, count in sizes.items())
-            raise ValueError(f"{self.name}: Inconsistent batch size: {size} != {n}: {told}")
+            counts = ", ".join(f"{label} has {count} samples" for label, count in sizes.items())
+            raise ValueError(f"{self.name}: Inconsistent batch size: {size} != {n}: {counts}")
         return size
 
     def _batch_size(self, batch_size: Any, n: int | None, inputs: tuple[Any, ...]) -> int:
@@ -398,10 +398,10 @@ class Operator:
         size = sample_count(self.name, batch_size)
         if n is None or size == n:
             return size
-        told = f"batch_size={size}, but got a batch of {n}"
+        conflict = f"batch_size={size}, but got a batch of {n}"
         if self.random or {v.__class__ for v in inputs if v is not None} != {Batch}:
-            raise RuntimeError(f"{self.name}: Inconsistent batch size: {told}")
-        warn_once(f"{self.name}: batch_size", f"{self.name}: {told}: the argument is ignored")
+            raise RuntimeError(f"{self.name}: Inconsistent batch size: {conflict}")
+        warn_once(f"{self.name}: batch_size", f"{self.name}: {conflict}: the argument is ignored")
         return n
 
     def check_arguments(self, arguments: dict[str, Any]) -> None:

@@ -33,23 +33,23 @@ if TYPE_CHECKING:
 # number of threads that this gives, 0.42 with half as many and 0.46 with a third; 3 ms took 0.46 and 5 ms 0.65 with any of
 # them.
 _WAKE_SECONDS = 5e-6
-_CALL_SECONDS = 2e-6  # of a call without work, about
+_CALL_SECONDS = 2e-6  # the approximate time of a call without work
 _TINY = 1 << 13  # bytes of a batch that are little work for any kernel
-_BYTES = 1 << 26  # of one call, about: Python handles signals (Ctrl-C) in between
+_BYTES = 1 << 26  # the approximate size of one call: Python handles signals (Ctrl-C) in between
 _SHARE = 32  # one of this many samples of a batch is timed
-_MUCH_SECONDS = 256 * _WAKE_SECONDS  # of work from which on 16 threads are worth it: one sample tells
+_MUCH_SECONDS = 256 * _WAKE_SECONDS  # work that is worth 16 threads: the time of one sample tells
 _FIRST_CALLS, _CALLS = 3, 64  # the first calls are timed, then one of this many
 _ALONE = 1 << 17  # bytes of a batch for which one thread is enough
-_FEWEST = 1 << 14  # elements of a batch from which on compiled kernels that cut it are worth compiling
-_ELEMENTS = 1 << 15  # of a piece, at least
-_MOST = 1 << 18  # of a piece: the most that one thread can have to do after the others are done
-_EACH = 8  # pieces of a thread, at least
+_FEWEST = 1 << 14  # elements of a batch from which on a kernel that cuts it is worth compiling
+_ELEMENTS = 1 << 15  # the fewest of a piece
+_MOST = 1 << 18  # the most of a piece, which one thread may do after the others have ended
+_EACH = 8  # the fewest pieces of a thread
 _GATHERED = 1 << 12  # elements up to which copying scattered samples together is cheaper than many calls
 # Bytes of results from which on non-temporal stores bypass the cache. 38 MB of float32 made from bytes take 2.3 ms of a core
 # instead of 3.5, and 6.3 instead of 7.6 with a reduction that reads them; with 19 MB the latter take 3.0 instead of 2.5.
 # Bytes made from bytes gain nothing.
 _FAR = 1 << 25
-_RUN_BYTES = 1 << 17  # of a run of samples, at least
+_RUN_BYTES = 1 << 17  # the fewest bytes of a run of samples
 
 
 class Pace:
@@ -150,12 +150,12 @@ class View(NamedTuple):
     dtype: Any = None
 
     def of(self, store: Store | Operand) -> Seen:
-        """The memory of a store, seen so, for `each_sample`."""
+        """The memory of a store in this view, for `each_sample`."""
         return Seen(store, self)
 
 
 class Seen(NamedTuple):
-    """The memory of a store, seen in another way."""
+    """The memory of a store in another view."""
 
     store: Store | Operand
     view: View
@@ -398,12 +398,12 @@ def each_sample(
 # ---- what may be cut
 
 
-def is_few(out: Store) -> bool:
-    """Whether the elements of a result are too few for a compiled kernel that cuts it."""
+def too_few_to_compile(out: Store) -> bool:
+    """Whether a result has so few elements that a kernel that cuts it is not worth compiling."""
     return out.element_count() < _FEWEST
 
 
-def is_much(operands: list[Any]) -> bool:
+def is_large(operands: list[Any]) -> bool:
     """Whether the number of threads decides how a batch is cut. Asking for it takes 5 us."""
     return any([store is not None and store.element_count() > _MOST for store in operands])
 
@@ -413,7 +413,7 @@ def uses_nontemporal_stores(out: Store) -> bool:
     return out.dtype.bytes > 1 and out.nbytes() >= _FAR
 
 
-def lie_together(operands: list[Any], n: int, copied: int = 0) -> bool:
+def are_consecutive(operands: list[Any], n: int, copied: int = 0) -> bool:
     """Whether the samples follow each other in memory in all operands; up to `copied` elements may be scattered."""
     for store in operands:
         if store is None or store.flat is not None or (store.whole is not None and is_contiguous(store.whole)):
@@ -423,7 +423,7 @@ def lie_together(operands: list[Any], n: int, copied: int = 0) -> bool:
     return True
 
 
-def are_alike(operands: list[Any], views: list[Any], n: int) -> bool:
+def rows_are_alike(operands: list[Any], views: list[Any], n: int) -> bool:
     """Whether the rows of the views, which may be cut, are alike in all samples."""
     for store, view in zip(operands, views, strict=True):
         if store is None:
@@ -452,7 +452,7 @@ def row_pieces(operands: list[Any], views: list[Any], context: Any) -> list[tupl
     """Rows of arguments for a Python kernel that may be cut along the first axis of its views; None if the samples do not
     follow each other in memory."""
     n = operands[-1].n
-    if not (lie_together(operands, n, _GATHERED) and are_alike(operands, views, n)):
+    if not (are_consecutive(operands, n, _GATHERED) and rows_are_alike(operands, views, n)):
         return None
     arrays: list[Any] = []
     for store, view in zip(operands, views, strict=True):

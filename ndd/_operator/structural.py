@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ndd._cuda.cupy_module import cupy
+from ndd._cuda.scope import on_stream, wait_for
 from ndd._execution.schedule import schedule
 from ndd._operator.call import stored
 from ndd._tensor import Batch, Spec, Store, Tensor, bind_operations
@@ -143,8 +145,6 @@ def _on_device(work: Callable[[Any], list[Store]], *values: Any) -> Callable[[An
         return work
 
     def placed(invocation: Any) -> list[Store]:
-        from ndd._cuda.scope import on_stream, wait_for
-
         stream = invocation.context._stream_on(number)
         invocation.stream = stream
         for value in values:
@@ -160,8 +160,6 @@ def _on_device(work: Callable[[Any], list[Store]], *values: Any) -> Callable[[An
 
 def gpu_of_address(address: int) -> int:
     """The number of the GPU whose memory is there."""
-    from ndd._cuda.cupy_module import cupy
-
     return int(cupy().cuda.runtime.pointerGetAttributes(address).device)
 
 

@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 
 def empty(shape: tuple[int, ...], dtype: Any, device: Any) -> Any:
     """An uninitialised, contiguous tensor, of a torch.dtype and on a torch.device."""
@@ -20,8 +22,6 @@ def empty(shape: tuple[int, ...], dtype: Any, device: Any) -> Any:
             return make(*_extents(shape), dtype)
         except (RuntimeError, TypeError):  # memory may be short: the error of `torch.empty` is clearer
             pass
-    import torch
-
     return torch.empty(shape, dtype=dtype, device=device)
 
 
@@ -32,11 +32,9 @@ _places: dict[Any, _Place] = {}
 def _place(device: Any) -> _Place:
     """The function that makes a tensor from extents, strides and a torch.dtype on a torch.device; the GPU that must be current,
     and the function that tells which one is."""
-    import torch
-
     make: Callable[..., Any] | None
     try:
-        from torch._C._dynamo import guards
+        from torch._C._dynamo import guards  # a torch to come may lack it
 
         make = getattr(guards, f"_empty_strided_{device.type}")
     except (ImportError, AttributeError):

@@ -1,4 +1,4 @@
-"""Makes batches of lists of arrays of one element type, with little Python code for each array."""
+"""Makes batches from lists of arrays of one element type, with little Python code for each array."""
 
 # pyright: reportPrivateUsage=false
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from ndd._tensor.batch import Batch
 from ndd._tensor.device import Device
-from ndd._tensor.dtype import DType, from_framework
+from ndd._tensor.dtype import BY_TORCH, DType, from_framework
 from ndd._tensor.memory import host_empty
 from ndd._tensor.store import Store
 
@@ -42,7 +42,8 @@ def _is_plain(tensor: Any, torch: Any) -> bool:
     """Whether NumPy can view the memory of a torch tensor."""
     if tensor.device.type != "cpu" or tensor.requires_grad or tensor.layout is not torch.strided:
         return False
-    return tensor.dtype is not torch.bfloat16 and not tensor.is_neg() and not tensor.is_conj()
+    is_known = tensor.dtype in BY_TORCH and tensor.dtype is not torch.bfloat16
+    return is_known and not tensor.is_neg() and not tensor.is_nested
 
 
 def batch_of_arrays(arrays: Sequence[np.ndarray], layout: str | None, copy: bool) -> Batch:

@@ -10,10 +10,15 @@ from collections.abc import Iterator
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
+import torch
+
 from ndd._tensor.arithmetic import Arithmetic
 from ndd._tensor.device import DeviceLike
+from ndd._tensor.display import batch_text
 from ndd._tensor.handle import Handle
 from ndd._tensor.operations import operation
+from ndd._tensor.picture import batch_html
+from ndd._tensor.slicing import check_ranges
 from ndd._tensor.store import as_torch, channels_last
 from ndd._tensor.tensor import Tensor, check_numpy, hand_over
 from ndd._tensor.type_guards import is_list
@@ -113,8 +118,6 @@ class Batch(Arithmetic, Handle):
         tensor([[ True,  True,  True],
                 [ True, False, False]])
         """
-        import torch
-
         if isinstance(axis, str):
             layout = self.layout or ""
             if len(axis) != 1 or axis not in layout:
@@ -258,13 +261,9 @@ class Batch(Arithmetic, Handle):
         return self.cpu().torch(pad=pad).numpy()
 
     def __repr__(self) -> str:
-        from ndd._tensor.display import batch_text
-
         return batch_text(self)
 
     def _repr_html_(self) -> str | None:
-        from ndd._tensor.picture import batch_html
-
         try:
             return batch_html(self)
         except ImportError:  # Pillow is missing: a notebook shows the text
@@ -332,7 +331,5 @@ class SampleSlicer:
         self._batch = batch
 
     def __getitem__(self, ranges: Any) -> Batch:
-        from ndd._tensor.slicing import check_ranges
-
         indices = check_ranges(ranges, self._batch)
         return self._batch if indices is None else operation("subscript")(self._batch, indices)

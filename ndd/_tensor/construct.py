@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+import torch
 
 from ndd._tensor.array_lists import arrays_alike, batch_of_arrays
 from ndd._tensor.batch import Batch, Samples
 from ndd._tensor.convert import convert_array
 from ndd._tensor.device import Device, DeviceLike, device as to_device_object, gpu_count
-from ndd._tensor.dtype import DType, bfloat16, dtype as to_dtype, from_framework
+from ndd._tensor.dtype import DType, bfloat16, dense_torch_tensor, dtype as to_dtype, from_framework
 from ndd._tensor.handle import Handle, Spec
 from ndd._tensor.invariant import unmarked, watched
 from ndd._tensor.limits import sample_count
@@ -346,11 +347,9 @@ def _is_array_like(data: Any) -> bool:
 
 def _over_array_like(data: Any) -> Tensor:
     """A Tensor over a torch tensor, or over an object with DLPack, the CUDA array interface or NumPy's array protocols."""
-    import torch
-
     on_gpu = False
     if isinstance(data, torch.Tensor):
-        array = data
+        array = dense_torch_tensor(data)
     elif hasattr(data, "__dlpack_device__"):
         on_gpu = int(data.__dlpack_device__()[0]) == 2
         array = _imported(data, on_gpu, torch)
@@ -361,7 +360,7 @@ def _over_array_like(data: Any) -> Tensor:
     if is_array(array):
         return _over_numpy(array)
     if array.device.type == "cpu":
-        array = array.resolve_neg().resolve_conj()
+        array = array.resolve_neg()
         if array.dtype == torch.bfloat16:
             result = make_tensor(array.view(torch.uint16).numpy(), dtype=bfloat16)
             result._external = True
@@ -394,8 +393,6 @@ def _all_ready(stores: list[Store]) -> Any:
     events = list({id(s.ready): s.ready for s in stores if s.ready is not None}.values())
     if len(events) < 2:
         return events[0] if events else None
-    import torch
-
     current = torch.cuda.current_stream(stores[0].device.device_id)
     for event in events:
         current.wait_event(event)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -68,15 +69,22 @@ def _quiet_copy(array: np.ndarray, out: np.ndarray) -> None:
 
 def _int_to_float(array: np.ndarray, out: np.ndarray) -> None:
     if _compiled(array, out):
-        from ndd._cpu.conversion import int_to_float
-
-        int_to_float(array.reshape(-1), out.reshape(-1))
+        _loops().int_to_float(array.reshape(-1), out.reshape(-1))
     else:
         _copy(array, out)
 
 
 def _compiled(array: np.ndarray, out: np.ndarray) -> bool:
     return array.size >= COMPILED_FROM and array.flags.c_contiguous and out.flags.c_contiguous
+
+
+@cache
+def _loops() -> Any:
+    """The compiled loops, in a layer above this one, for large arrays only."""
+    # Importing it at the top would be a circle: the compiler's package needs `Store`.
+    from ndd._cpu import conversion
+
+    return conversion
 
 
 def _in_two_steps(src: str, middle: str, dst: str, rule: str) -> Step:
@@ -103,18 +111,14 @@ def _in_two_steps(src: str, middle: str, dst: str, rule: str) -> Step:
 
 def _half_to_float(array: np.ndarray, out: np.ndarray) -> None:
     if _compiled(array, out):
-        from ndd._cpu.conversion import half_to_float
-
-        half_to_float(array.reshape(-1).view(np.uint16), out.reshape(-1))
+        _loops().half_to_float(array.reshape(-1).view(np.uint16), out.reshape(-1))
     else:
         _quiet_copy(array, out)  # signalling NaN
 
 
 def _float_to_half(array: np.ndarray, out: np.ndarray) -> None:
     if _compiled(array, out):
-        from ndd._cpu.conversion import float_to_half
-
-        float_to_half(array.reshape(-1).view(np.uint32), out.reshape(-1).view(np.uint16))
+        _loops().float_to_half(array.reshape(-1).view(np.uint32), out.reshape(-1).view(np.uint16))
     else:
         _quiet_copy(array, out)
 
@@ -127,9 +131,7 @@ def widen_bfloat16(array: np.ndarray, out: np.ndarray) -> None:
 def narrow_bfloat16(array: np.ndarray, out: np.ndarray) -> None:
     """float32 to bfloat16 bits, to the nearest, ties to even; any NaN becomes 0x7fff."""
     if _compiled(array, out):
-        from ndd._cpu.conversion import float_to_bfloat16
-
-        float_to_bfloat16(array.reshape(-1).view(np.uint32), out.reshape(-1))
+        _loops().float_to_bfloat16(array.reshape(-1).view(np.uint32), out.reshape(-1))
         return
     bits = np.ascontiguousarray(array).view(np.uint32).reshape(array.shape)
     rounded = (bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)
@@ -168,9 +170,7 @@ def _int_to_int(source: np.dtype, target: np.dtype) -> Step:
 
     def convert_any_size(array: np.ndarray, out: np.ndarray) -> None:
         if _compiled(array, out):
-            from ndd._cpu.conversion import int_to_int
-
-            int_to_int(array.reshape(-1), out.reshape(-1), at_least, at_most)
+            _loops().int_to_int(array.reshape(-1), out.reshape(-1), at_least, at_most)
         else:
             convert(array, out)
 
@@ -182,9 +182,7 @@ def _float_to_int(source: np.dtype, target: np.dtype, rule: str) -> Step:
 
     def convert(array: np.ndarray, out: np.ndarray) -> None:
         if _compiled(array, out):
-            from ndd._cpu.conversion import float_to_int
-
-            float_to_int(array.reshape(-1), out.reshape(-1), *numbers)
+            _loops().float_to_int(array.reshape(-1), out.reshape(-1), *numbers)
         else:
             rounded(array, out, *numbers)
 

@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias, Union, overload
+from typing import Any, ClassVar, TypeAlias, Union, overload
 
-if TYPE_CHECKING:
-    import torch
+import torch
 
 DeviceLike: TypeAlias = Union["Device", str, "torch.device"]
 
@@ -20,8 +19,6 @@ def gpu_count() -> int:
     """The number of CUDA devices that this process can use; 0 without a driver or with a CPU build of torch."""
     global _gpu_count
     if _gpu_count is None:
-        import torch
-
         _gpu_count = torch.cuda.device_count()  # asks NVML: CUDA stays untouched, a fork may follow
     return int(_gpu_count or 0)
 
@@ -29,8 +26,6 @@ def gpu_count() -> int:
 def _current_number() -> int:
     """torch's current device. Asking does not start CUDA: CPU work does not need it, and a forked child (a worker of a
     DataLoader) could not start it."""
-    import torch
-
     return torch.cuda.current_device() if torch.cuda.is_initialized() else 0
 
 
@@ -155,12 +150,9 @@ class Device:
 
     def __enter__(self) -> Device:
         scope: Any = None
-        if self.device_type == "gpu":
-            import torch
-
-            if self.device_id != _current_number() and torch.cuda.is_available():
-                scope = torch.cuda.device(self.device_id)  # leaving it makes no context on the previous GPU
-                scope.__enter__()
+        if self.device_type == "gpu" and self.device_id != _current_number() and torch.cuda.is_available():
+            scope = torch.cuda.device(self.device_id)  # leaving it makes no context on the previous GPU
+            scope.__enter__()
         Device._local.stack += [(self, scope)]  # not append(): after a call the handler of a signal may raise
         return self
 
@@ -201,7 +193,7 @@ def device(obj: Any, id: int | None = None) -> Any:
         obj: a `Device`, a name such as "gpu:1", a torch.device, or None.
         id: the number of the GPU, where the name has none.
 
-    Raises TypeError for what names no device, ValueError for an unknown type, a GPU that is not there, and an index
+    Raises TypeError for an object that names no device, ValueError for an unknown type, a GPU that is not there, and an index
     beside a Device, RuntimeError for "gpu" without a GPU.
 
     >>> import ndd, torch

@@ -6,13 +6,12 @@ import enum
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from ndd._tensor.operations import operation
 from ndd.types import DALIDataType, is_enum
 
 if TYPE_CHECKING:
-    import torch
-
     from ndd._tensor.tensor import Tensor
 
 _EXPONENT_BITS = {8: 4, 16: 5, 32: 8, 64: 11}
@@ -27,7 +26,7 @@ class DType:
         exponent_bits, significand_bits: of a float; default: as in IEEE 754. None for integers.
         bytes: of an element in memory; default: as few as hold the bits.
         type_id: DALI's enum value, None for bfloat16.
-        name: the short name, such as "u8" or "f32"; default: of kind and bits.
+        name: the short name, such as "u8" or "f32"; default: made of kind and bits.
         docs: the docstring of the object.
 
     All but the last are attributes, too.
@@ -117,7 +116,7 @@ class DType:
         """The type with DALI's enum value `type_id`.
 
         Args:
-            type_id: a `types.DALIDataType`, or its number. KeyError for a number that is none.
+            type_id: a `types.DALIDataType`, or its number. KeyError for an unknown number.
         """
         try:
             return _BY_ID[int(type_id)]
@@ -139,7 +138,7 @@ class DType:
         the bits of a float ("f32e8m23"); or with NumPy's name ("float32").
 
         Args:
-            name: "u8", "f32", "f32e8m23", "float32" and so on. ValueError for a name that is none.
+            name: "u8", "f32", "f32e8m23", "float32" and so on. ValueError for an unknown name.
         """
         dtype = _BY_NAME.get(name) or next((_BY_NAME[s] for s, long in _NUMPY_NAMES.items() if long == name), None)
         dtype = dtype or next((t for t in (float16, float32, float64) if name == _long_name(t)), None)
@@ -201,22 +200,14 @@ for _d in ALL:
     # bfloat16 has no NumPy type: its bits travel as uint16; enum values are int32 numbers.
     _d.numpy = np.dtype(_NUMPY_NAMES.get(_d.name, "uint16" if _d is bfloat16 else "int32"))
 
-_torch_types: dict[Any, DType] = {}
-
-
-def _fill_torch_types() -> None:
-    import torch
-
-    types = {getattr(torch, name): _BY_NAME[short] for short, name in _NUMPY_NAMES.items()}
-    _torch_types.update({**types, torch.bfloat16: bfloat16})  # in one step: other threads ask whether it is filled
+BY_TORCH: dict[Any, DType] = {getattr(torch, n): _BY_NAME[short] for short, n in _NUMPY_NAMES.items()}
+BY_TORCH[torch.bfloat16] = bfloat16
 
 
 def torch_dtype(dtype: DType) -> torch.dtype:
     """The torch dtype that holds `dtype` (int32 for the enum types)."""
     known = getattr(dtype, "_torch", None)
     if known is None:
-        import torch
-
         name = "bfloat16" if dtype is bfloat16 else _NUMPY_NAMES.get(dtype.name, "int32")
         known = dtype._torch = getattr(torch, name)  # type: ignore[attr-defined]
     return known
@@ -231,9 +222,7 @@ def from_framework(kind: Any) -> DType:
     if kind is None:
         raise TypeError(f"{kind!r} does not name an element type")
     if type(kind).__module__ == "torch":
-        if not _torch_types:
-            _fill_torch_types()
-        known = _torch_types.get(kind)
+        known = BY_TORCH.get(kind)
     else:
         try:
             as_numpy = np.dtype(kind)
@@ -245,6 +234,19 @@ def from_framework(kind: Any) -> DType:
     return known
 
 
+def dense_torch_tensor(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor; an error for one that no value can be made of."""
+    kind = tensor.device.type
+    if kind not in ("cpu", "cuda"):
+        raise RuntimeError(f"Cannot make a tensor of a torch tensor on {kind!r}: expected one on the CPU or a CUDA GPU")
+    if str(tensor.layout) != "torch.strided" or tensor.is_nested:
+        form = "nested" if tensor.is_nested else "sparse"
+        raise TypeError(f"Cannot make a tensor of a {form} torch tensor: expected a dense one")
+    if tensor.dtype not in BY_TORCH:
+        raise RuntimeError(f"Cannot make a tensor of torch's type {tensor.dtype}: expected numbers or booleans")
+    return tensor
+
+
 def dtype(*args: Any) -> DType:
     """The `DType` that an object names: a DType, a short name ("u8"), DALI's enum value, a NumPy or torch dtype, or
     Python's `float` (float32), `int` (int32; DALI refuses it) and `bool`. Every argument `dtype` takes these.
@@ -252,7 +254,7 @@ def dtype(*args: Any) -> DType:
     Args:
         *args: one of these; or the arguments of the constructor of `DType`.
 
-    Raises ValueError for an unknown name, TypeError for what names no element type.
+    Raises ValueError for an unknown name, TypeError for an object that names no element type.
 
     >>> import ndd, numpy as np
     >>> ndd.dtype("u8") is ndd.dtype(np.uint8) is ndd.uint8

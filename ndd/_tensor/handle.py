@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import torch
 
 from ndd._tensor.device import Device, DeviceLike, device as to_device_object
 from ndd._tensor.dtype import DType, bool_
@@ -113,8 +114,6 @@ class Handle:
 
         def __getattr__(self, name: str) -> Any:
             """Raises the error for a missing attribute, with a hint if torch's tensors have it."""
-            import torch
-
             if name.startswith("_") or not hasattr(torch.Tensor, name):
                 return object.__getattribute__(self, name)  # Python's own error, or the property's
             raise AttributeError(
@@ -235,7 +234,7 @@ class Handle:
             device: "cpu", "gpu", "gpu:1", a `Device` or a torch.device.
             force_copy: copy where it is on that device already.
 
-        Raises TypeError for what names no device, ValueError for a device that is not there.
+        Raises TypeError for an object that names no device, ValueError for a device that is not there.
         """
         target = to_device_object(device)
         if target == self._spec.device and not force_copy:

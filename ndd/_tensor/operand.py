@@ -108,8 +108,8 @@ class Operand:
         """On the CPU: a 1-D array that has all samples in it, and where each begins, int64 `[N]`.
 
         If the samples are apart in memory, the array spans all memory from the first to the last of them. Only the samples
-        themselves may be touched, and the array must not outlive this operand. A compiled loop can so take all samples without
-        a view of each.
+        themselves may be touched, and the array must not outlive this operand. This way a compiled loop takes all samples
+        without a view of each.
         """
         flat = self.flat
         if flat is not None:

@@ -72,7 +72,8 @@ def _player(values: np.ndarray, scale: Scale, limit: int) -> str:
 
 
 def _waveform(mono: np.ndarray) -> np.ndarray:
-    """Dark where the signal was, one column for the samples of an equal part of the time."""
+    """The waveform as a picture: each column covers an equal part of the time, and is dark between its lowest and highest
+    sample."""
     columns = min(_WIDTH, len(mono))
     edges = np.linspace(0, len(mono), columns + 1).astype(np.int64)[:-1]
     high, low = np.maximum.reduceat(mono, edges), np.minimum.reduceat(mono, edges)

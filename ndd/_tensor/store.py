@@ -18,9 +18,11 @@ from math import prod
 from typing import Any
 
 import numpy as np
+import torch
 
 from ndd._tensor.device import Device
 from ndd._tensor.dtype import DType, bfloat16, torch_dtype
+from ndd._tensor.memory import host_empty, torch_device
 from ndd._tensor.small_arrays import numbers_below
 from ndd._tensor.type_guards import is_array
 
@@ -313,18 +315,12 @@ class Store:
         if whole is not None:
             return whole
         if self.on_cpu:
-            from ndd._tensor.memory import host_empty
-
             shape = self.shapes[0] if self.shapes else ()
             whole = host_empty((len(self.shapes), *shape), self.dtype.numpy)
             for i, array in enumerate(self.arrays()):
                 whole[i] = array
             return whole
-        import torch
-
         if not self.shapes:
-            from ndd._tensor.memory import torch_device
-
             return torch.empty((0,), dtype=torch_dtype(self.dtype), device=torch_device(self.device))
         return torch.stack(self.arrays())
 
@@ -387,8 +383,6 @@ def _packed(array: Any) -> Any:
     """A C-contiguous copy, on the CPU in pooled memory."""
     if not is_array(array):
         return array.contiguous()
-    from ndd._tensor.memory import host_empty
-
     copied = host_empty(array.shape, array.dtype)
     copied[...] = array
     return copied
@@ -419,8 +413,6 @@ def as_torch(array: Any, dtype: DType) -> Any:
     """A torch tensor over the memory of an array of element type `dtype`."""
     if not is_array(array):
         return array
-    import torch
-
     if any(s < 0 for s in array.strides):
         array = array.copy()  # torch has no negative strides
     if not array.flags.writeable:
@@ -435,8 +427,6 @@ _CHANNELS_LAST = {"HWC": "channels_last", "CHW": "channels_last", "DHWC": "chann
 
 def channels_last(tensor: Any, layout: str | None, memory_format: Any) -> Any:
     """A torch tensor `[N, ...]` of this layout as `[N, C, ...]` whose channels are next to each other."""
-    import torch
-
     name = _CHANNELS_LAST.get(layout or "")
     if name is None or memory_format is not getattr(torch, name):
         raise ValueError(
@@ -453,10 +443,6 @@ def empty_store(dtype: DType, layout: str | None, device: Device, extents: Seque
     shape = (0, *extents)
     if device.device_id is None:
         return Store(dtype, layout, device, [], whole=np.empty(shape, dtype.numpy))
-    import torch
-
-    from ndd._tensor.memory import torch_device
-
     return Store(
         dtype, layout, device, [], whole=torch.empty(shape, dtype=torch_dtype(dtype), device=torch_device(device))
     )

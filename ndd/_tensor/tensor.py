@@ -7,13 +7,17 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from ndd._tensor import stream_waits
 from ndd._tensor.arithmetic import Arithmetic
 from ndd._tensor.device import DeviceLike
+from ndd._tensor.display import tensor_text
 from ndd._tensor.dtype import bfloat16
 from ndd._tensor.handle import Handle
 from ndd._tensor.operations import operation
+from ndd._tensor.picture import tensor_html
+from ndd._tensor.slicing import check_ranges
 from ndd._tensor.store import Store, as_torch
 
 if TYPE_CHECKING:
@@ -166,8 +170,6 @@ class Tensor(Arithmetic, Handle):
 
         An integer drops its axis and the axis' letter in the layout. The result is a view.
         """
-        from ndd._tensor.slicing import check_ranges
-
         indices = check_ranges(ranges, self)
         return self if indices is None else operation("subscript")(self, indices)
 
@@ -178,13 +180,9 @@ class Tensor(Arithmetic, Handle):
         return (self[i] for i in range(self.shape[0]))
 
     def __repr__(self) -> str:
-        from ndd._tensor.display import tensor_text
-
         return tensor_text(self)
 
     def _repr_html_(self) -> str | None:
-        from ndd._tensor.picture import tensor_html
-
         try:
             return tensor_html(self)
         except ImportError:  # Pillow is missing: a notebook shows the text
@@ -202,8 +200,6 @@ _handed: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
 def hand_over(store: Store, tensors: list[Any]) -> None:
     """Makes torch's current stream wait for the work that writes `store`, and tells the allocator of the new user."""
-    import torch
-
     if not torch.cuda.is_available():
         return
     current = torch.cuda.current_stream(store.device.device_id)

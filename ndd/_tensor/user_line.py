@@ -6,13 +6,23 @@ import sys
 import types
 import warnings
 
+_BETWEEN = "torch.nn.modules.module"  # calls `forward` of our transforms
+
 
 def user_frame() -> types.FrameType:
     """The innermost frame outside this package, seen from the function that asks."""
     frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "ndd":
+    while frame.f_back is not None:
+        module = frame.f_globals.get("__name__", "")
+        if module.partition(".")[0] != "ndd" and module != _BETWEEN:
+            break
         frame = frame.f_back
     return frame
+
+
+def warn_user(text: str, category: type[Warning] = UserWarning) -> None:
+    """Warns at the user's line."""
+    warn_at(user_frame(), text, category)
 
 
 def warn_at(frame: types.FrameType, text: str, category: type[Warning]) -> None:

@@ -19,7 +19,7 @@ from ndd.auto_aug import augmentations, auto_augment, rand_augment, trivial_augm
 from ndd.auto_aug.declare import Augmentation, Augmentation as _Augmentation, augmentation
 from ndd.auto_aug.policy import Policy
 from ndd.auto_aug.selection import select
-from ndd.auto_aug.signed import signed_bin
+from ndd.auto_aug.signed_bin import signed_bin
 
 # `from nvidia.dali.auto_aug.core import augmentation` with the import changed.
 core = sys.modules[f"{__name__}.core"] = sys.modules[__name__]

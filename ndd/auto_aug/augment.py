@@ -12,7 +12,7 @@ from ndd._cpu.channel_tables import change_tones, scale_contrast, stretch_channe
 from ndd._cpu.linear_color import compute, mix_channels, scale_elements
 from ndd._cpu.sampling import BORDERS
 from ndd._operator import PerSample, Plan, bad_sample, like, operator
-from ndd.auto_aug.sharpened import sharpen
+from ndd.auto_aug.sharpness import sharpen
 from ndd.ops.color.color_jitter import BRIGHTNESS, CONTRAST as CONTRAST_STEP, NONE, SATURATION, jitter_frames
 from ndd.ops.color.equalize import COUNTED_BY_A_THREAD, equalize_planes
 from ndd.ops.color.linear_color import MODERATE

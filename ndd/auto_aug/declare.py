@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import ndd
+from ndd._tensor.user_line import warn_user
 from ndd.auto_aug.nodes import batch_of, is_node, numbers_of, on_batches
-from ndd.auto_aug.signed import SignedMagnitudeBin, signed_bin
+from ndd.auto_aug.signed_bin import SignedMagnitudeBin, signed_bin
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _NAMED = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
@@ -156,10 +156,9 @@ class Augmentation:
         return self._looked_up(table, data, index)
 
     def _with_sign(self, data: Any, magnitude_bin: Any) -> SignedMagnitudeBin:
-        warnings.warn(
+        warn_user(
             f"The augmentation `{self.name}` has `randomly_negate=True` and got a `magnitude_bin` without a sign: the signs "
-            "are drawn now. `signed_bin(magnitude_bin)` draws them once for several augmentations",
-            stacklevel=4,
+            "are drawn now. `signed_bin(magnitude_bin)` draws them once for several augmentations"
         )
         size = data.batch_size if isinstance(data, ndd.Batch) else 1
         return signed_bin(magnitude_bin, batch_size=size)

@@ -13,7 +13,7 @@ import ndd
 from ndd.auto_aug.augment import MOVED, NUMBERS, augment
 from ndd.auto_aug.declare import Augmentation
 from ndd.auto_aug.nodes import batch_of, is_node, on_batches, value_of
-from ndd.auto_aug.signed import SignedMagnitudeBin
+from ndd.auto_aug.signed_bin import SignedMagnitudeBin
 
 _FOR_ALL = ("fill_value", "interp_type", "rotate_keep_size", "shape")
 """Arguments of `augment` in addition to a kind and its numbers."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from ndd._tensor.user_line import warn_user
 from ndd.auto_aug.declare import Augmentation
 
 
@@ -76,15 +76,13 @@ class Policy:
         if not isinstance(probability, int | float) or not 0 <= probability <= 1:
             raise ValueError(f"{which}: expected a probability from 0 to 1, got {probability!r}")
         if probability == 0:
-            warnings.warn(f"{which} stands in a sub-policy with probability 0", stacklevel=4)
+            warn_user(f"{which} stands in a sub-policy with probability 0")
         if bin is None:
             if augmentation.mag_range is not None:
                 raise ValueError(f"{which} has a `mag_range`: it needs a magnitude bin, got None")
             return
         if augmentation.mag_range is None:
-            warnings.warn(
-                f"{which} has no `mag_range`: the magnitude bin {bin!r} says nothing, write None", stacklevel=4
-            )
+            warn_user(f"{which} has no `mag_range`: the magnitude bin {bin!r} says nothing, write None")
         if not isinstance(bin, int) or not 0 <= bin < self.num_magnitude_bins:
             raise ValueError(f"{which}: expected a magnitude bin from 0 to {self.num_magnitude_bins - 1}, got {bin!r}")
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from ndd._tensor.user_line import warn_user
 from ndd.auto_aug import augmentations as a
 from ndd.auto_aug.declare import Augmentation, forbid_unused
 from ndd.auto_aug.policy import positive_bins
@@ -131,7 +131,7 @@ def apply_rand_augment(
             f"{which}: the magnitude bin `m` is to be an integer from 0 to {num_magnitude_bins - 1}, got {m!r}"
         )
     if n == 0:
-        warnings.warn(f"{which}: n=0: no augmentation is applied", stacklevel=2)
+        warn_user(f"{which}: n=0: no augmentation is applied")
         return data
     if not augmentations:
         raise ValueError(f"{which}: `augmentations` is empty")

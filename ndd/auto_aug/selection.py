@@ -23,7 +23,7 @@ from ndd.auto_aug.augmentations import translate_x, translate_y
 from ndd.auto_aug.declare import Augmentation, MissingArgument
 from ndd.auto_aug.kinds import together
 from ndd.auto_aug.nodes import at_run, batch_of, in_pipeline, is_image, is_node, numbers_of, part, value_of
-from ndd.auto_aug.signed import SignedMagnitudeBin
+from ndd.auto_aug.signed_bin import SignedMagnitudeBin
 
 
 def select(ops: Sequence[Callable[..., Any]], selected_op_idx: Any, *op_args: Any, **op_kwargs: Any) -> Any:

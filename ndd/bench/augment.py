@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import ndd
 from ndd.auto_aug import rand_augment
 from ndd.bench.libraries import Setting
 from ndd.bench.photographs import decoded, folder
-from ndd.bench.rounds import Result, interleaved
+from ndd.bench.rounds import Result, interleaved, rate_of
 from ndd.demo.folder import Folder
 from ndd.demo.loop import MEAN, STD
 
@@ -42,19 +42,9 @@ def measure(
     ):
         for side in sides.values():
             side()
-        rates = interleaved({name: _rate(side, setting) for name, side in sides.items()}, setting.rounds)
+        timed = {name: partial(rate_of, side, setting.device) for name, side in sides.items()}
+        rates = interleaved(timed, setting.rounds)
         yield Result("augment", f"{title}; {place}", "images/s", rates["ndd"], rates.get("DALI"), target)
-
-
-def _rate(work: Callable[[], int], setting: Setting) -> Callable[[], float]:
-    def timed() -> float:
-        setting.settle()
-        start = time.perf_counter()
-        count = work()
-        setting.settle()
-        return count / (time.perf_counter() - start)
-
-    return timed
 
 
 def _loop(setting: Setting, files: Folder, batch: int) -> Callable[[], int]:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import importlib
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import ndd
 from ndd.bench.libraries import Setting
 from ndd.bench.photographs import folder
-from ndd.bench.rounds import Result, interleaved
+from ndd.bench.rounds import Result, interleaved, rate_of
 from ndd.demo.folder import Folder
 from ndd.demo.loop import MEAN, STD
 
@@ -53,17 +53,6 @@ def _rates(sides: dict[str, Callable[[], float]], setting: Setting) -> dict[str,
     return interleaved(sides, setting.rounds)
 
 
-def _timed(loop: Callable[[], int], setting: Setting) -> Callable[[], float]:
-    def epoch() -> float:
-        setting.settle()
-        start = time.perf_counter()
-        count = loop()
-        setting.settle()
-        return count / (time.perf_counter() - start)
-
-    return epoch
-
-
 def _picture(fn: Any, device: str, jpegs: Any) -> Any:
     images = fn.decoders.image(jpegs, device="mixed" if device == "gpu" else "cpu")
     images = fn.resize(images, size=[224, 224])
@@ -95,7 +84,7 @@ def _iterator(name: str, setting: Setting, files: Folder, batch: int) -> Callabl
         last_batch_policy=plugin.LastBatchPolicy.PARTIAL,
         auto_reset=True,
     )
-    return _timed(lambda: sum(len(step[0]["label"]) for step in iterator), setting)
+    return partial(rate_of, lambda: sum(len(step[0]["label"]) for step in iterator), setting.device)
 
 
 def _bare(setting: Setting, files: Folder, batch: int) -> Callable[[], float]:
@@ -110,7 +99,7 @@ def _bare(setting: Setting, files: Folder, batch: int) -> Callable[[], float]:
             count += len(labels.torch())
         return min(count, len(files.files))
 
-    return _timed(loop, setting)
+    return partial(rate_of, loop, setting.device)
 
 
 class Files:
@@ -143,7 +132,7 @@ def _proxy(name: str, setting: Setting, files: Folder, batch: int) -> Callable[[
     def loop() -> int:
         return sum(len(labels) for _, labels in loader)
 
-    return _timed(loop, setting)
+    return partial(rate_of, loop, setting.device)
 
 
 def _pillow(data: Any) -> Any:
@@ -170,7 +159,7 @@ def _others(setting: Setting, files: Folder, batch: int) -> dict[str, Callable[[
             count += len(labels)
         return count
 
-    sides = {"torch": _timed(loop, setting)}
+    sides = {"torch": partial(rate_of, loop, setting.device)}
     if "DALI" in setting.libraries:
         _silence_marks()
         sides["DALI"] = _proxy("DALI", setting, files, batch)

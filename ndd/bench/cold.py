@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from ndd.bench.libraries import Setting
-from ndd.bench.loop_sides import dynamic, settle
-from ndd.bench.rounds import Result
+from ndd.bench.loop_sides import dynamic
+from ndd.bench.rounds import Result, synchronize
 from ndd.demo.folder import PHOTOS, scan
 
 _SECONDS = 30.0
@@ -45,7 +45,7 @@ def main(argv: list[str] | None = None) -> None:
     args.loop = "random_resized_crop"
     times: list[float] = []
     for _ in dynamic(args, scan(args.data).repeated(_FILES), {}):
-        settle(args.device)
+        synchronize(args.device)
         times.append(time.monotonic() - args.begun)
         if times[-1] > args.seconds:
             break

@@ -5,8 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import tempfile
-import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ import numpy as np
 
 from ndd.bench.libraries import Setting
 from ndd.bench.photographs import folder
-from ndd.bench.rounds import Result, interleaved
+from ndd.bench.rounds import Result, interleaved, rate_of
 from ndd.demo.loop import MEAN, STD
 
 _LEAST = {"cpu": 256, "gpu": 4096}
@@ -91,17 +91,14 @@ def _epochs(library: Any, setting: Setting, root: Path, annotations: Path, batch
         file_root=str(root), annotations_file=str(annotations), ltrb=True, ratio=True, random_shuffle=True
     )
 
-    def epoch() -> float:
+    def epoch() -> int:
         count = 0
-        setting.settle()
-        start = time.perf_counter()
         for jpegs, boxes, labels in reader.next_epoch(batch_size=batch):
             tensors = [value.torch() for value in _step(library, device, boxes_of_ssd, jpegs, boxes, labels)]
             count += len(tensors[0])
-        setting.settle()
-        return count / (time.perf_counter() - start)
+        return count
 
-    return epoch
+    return partial(rate_of, epoch, device)
 
 
 def _step(library: Any, device: str, boxes_of_ssd: list[float], jpegs: Any, boxes: Any, labels: Any) -> tuple[Any, ...]:

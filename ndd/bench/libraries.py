@@ -7,6 +7,7 @@ from typing import Any
 
 import ndd
 from ndd._compiled.background import background
+from ndd.bench.rounds import synchronize
 from ndd.installation import install_command
 
 
@@ -21,12 +22,9 @@ class Setting:
     rounds: int = 7
     seconds: float = 0.03  # for one side of one round
 
-    def settle(self) -> None:
+    def synchronize(self) -> None:
         """Waits for everything that any library has queued on the GPU."""
-        if self.device == "gpu":
-            import torch
-
-            torch.cuda.synchronize()
+        synchronize(self.device)
 
 
 def make_setting(device: str, threads: int | None, with_dali: bool = True) -> Setting:

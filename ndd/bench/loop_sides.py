@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ndd.bench.rounds import synchronize
 from ndd.demo.folder import Folder, scan
 from ndd.demo.loop import MEAN, STD
 
@@ -51,13 +52,13 @@ def main(argv: list[str] | None = None) -> None:
     rates, spent = [], []
     before: dict[str, float] = {}
     for k in range(args.rounds + 1):
-        settle(args.device)
+        synchronize(args.device)
         if k == 1:
             before = _cpu_of_threads()
         start, own = time.perf_counter(), time.thread_time()
         count = sum(next(epochs) for _ in range(batches))
         spent.append((time.thread_time() - own) / batches * 1000)
-        settle(args.device)
+        synchronize(args.device)
         rates.append(count / (time.perf_counter() - start))
     each = args.rounds * batches / 1000
     others = {name: (seconds - before.get(name, 0.0)) / each for name, seconds in _cpu_of_threads().items()}
@@ -73,14 +74,6 @@ def _cpu_of_threads() -> dict[str, float]:
             name = thread.name.rstrip("0123456789").rstrip("-_")
             seconds[name] = seconds.get(name, 0.0) + int(told.read_text().split()[0]) / 1e9
     return seconds
-
-
-def settle(device: str) -> None:
-    """Waits for the GPU's pending work."""
-    if device == "gpu":
-        import torch
-
-        torch.cuda.synchronize()
 
 
 def dynamic(args: Any, files: Folder, more: dict[str, Any]) -> Iterator[int]:

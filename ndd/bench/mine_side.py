@@ -89,7 +89,7 @@ def timed(epoch: Callable[..., Any], rounds: int, most: int) -> dict[str, float]
     for k in range(rounds + 1):
         count, began, spent = 0, time.perf_counter(), cpu_seconds()
         for batch in epoch():
-            _settle(batch)
+            _wait_for(batch)
             first = time.perf_counter() - began if first is None else first
             count += samples_of(batch)
             if most and count >= most:
@@ -103,7 +103,7 @@ def timed(epoch: Callable[..., Any], rounds: int, most: int) -> dict[str, float]
     return {"rate": median(rates), "cores": median(cores), "images": count, "first": first or 0.0}
 
 
-def _settle(batch: Any) -> None:
+def _wait_for(batch: Any) -> None:
     """Waits for a batch of ndd, and for the GPU's work on it."""
     values = batch.values() if isinstance(batch, dict) else batch if isinstance(batch, tuple | list) else (batch,)
     for value in values:

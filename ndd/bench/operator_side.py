@@ -29,7 +29,7 @@ class Rows:
     def answer(self, row: str) -> dict[str, Any]:
         """`{"seconds": ...}` for a call, or `{"why": ...}` without a number. A row other than the last one is warmed up
         first."""
-        library, settle = self._setting.libraries[self._side], self._setting.settle
+        library, synchronize = self._setting.libraries[self._side], self._setting.synchronize
 
         def work() -> Any:
             return finish(TABLE[row](library, self._x))
@@ -40,9 +40,9 @@ class Rows:
                     # This does not wait for the kernel, and the device is not the table's.
                     return {"why": f"{self._side}: on its GPU only"}
                 least = _LEAST_ON_GPU if self._setting.device == "gpu" else 1
-                self._count = max(enough_calls(work, settle, self._setting.seconds), least)
+                self._count = max(enough_calls(work, synchronize, self._setting.seconds), least)
                 self._warm = row
-            return {"seconds": seconds_each(work, self._count, settle)}
+            return {"seconds": seconds_each(work, self._count, synchronize)}
         except Exception as error:
             # An operator that a side does not have on this device gets a line without a number.
             return {"why": _why(self._side, error)}

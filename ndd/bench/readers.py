@@ -327,7 +327,7 @@ def _answer(side: str, name: str, device: str, threads: str, arguments: str) -> 
             for value in values:
                 value.evaluate()
             count += values[0].batch_size
-        setting.settle()
+        setting.synchronize()
         rate = count / (time.perf_counter() - start)
         return {"rate": rate, "cpu": (time.process_time() - cpu) / count * 1e6}
 

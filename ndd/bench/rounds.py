@@ -44,18 +44,35 @@ def interleaved(sides: Mapping[str, Callable[[], float]], rounds: int) -> dict[s
     return {name: median(values) for name, values in rates.items()}
 
 
-def seconds_each(work: Callable[[], Any], count: int, settle: Callable[[], None]) -> float:
-    """Seconds for one of `count` calls of `work`; `settle` waits for the work that they queued, and is part of the time."""
-    settle()
+def synchronize(device: str) -> None:
+    """Waits for everything that any library has queued on the GPU."""
+    if device == "gpu":
+        import torch
+
+        torch.cuda.synchronize()
+
+
+def rate_of(work: Callable[[], int], device: str) -> float:
+    """What `work` counts, per second, with all that it queued on the GPU."""
+    synchronize(device)
+    start = time.perf_counter()
+    count = work()
+    synchronize(device)
+    return count / (time.perf_counter() - start)
+
+
+def seconds_each(work: Callable[[], Any], count: int, wait: Callable[[], None]) -> float:
+    """Seconds for one of `count` calls of `work`; `wait` waits for the work that they queued, and is part of the time."""
+    wait()
     start = time.perf_counter()
     for _ in range(count):
         work()
-    settle()
+    wait()
     return (time.perf_counter() - start) / count
 
 
-def enough_calls(work: Callable[[], Any], settle: Callable[[], None], seconds: float) -> int:
+def enough_calls(work: Callable[[], Any], wait: Callable[[], None], seconds: float) -> int:
     """The number of calls that take about `seconds`; also warms up."""
     work()
-    once = seconds_each(work, 2, settle)
+    once = seconds_each(work, 2, wait)
     return max(1, min(2000, int(seconds / max(once, 1e-7))))

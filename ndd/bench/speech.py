@@ -120,12 +120,12 @@ def _answer(side: str, device: str, threads: str, batch: str, listed: str) -> No
     stages = list(STAGES.values())
     for line in sys.stdin:
         stage, count = stages[int(line)], 0
-        setting.settle()
+        setting.synchronize()
         start = time.perf_counter()
         for files, _ in reader.next_epoch(batch_size=int(batch)):
             stage(library, device, files)
             count += files.batch_size
-        setting.settle()
+        setting.synchronize()
         print(json.dumps({"rate": count / (time.perf_counter() - start)}), file=out, flush=True)
 
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd.bench.loop_sides import settle
+from ndd.bench.rounds import synchronize
 from ndd.demo.folder import Folder, scan
 
 SIDES = ("ndd", "torchvision")
@@ -42,10 +42,10 @@ def main(argv: list[str] | None = None) -> None:
     epochs = of_ndd(args, files) if args.side == "ndd" else _of_torchvision(args, files)
     batches, rates = max(1, len(files.files) // args.batch_size), []
     for _ in range(args.rounds + 1):
-        settle(args.device)
+        synchronize(args.device)
         start = time.perf_counter()
         count = sum(next(epochs) for _ in range(batches))
-        settle(args.device)
+        synchronize(args.device)
         rates.append(count / (time.perf_counter() - start))
     print(json.dumps(rates[1:]))
 

@@ -20,6 +20,7 @@ from typing import Any
 
 from ndd.bench.loop_sides import Files, transforms
 from ndd.bench.residual_networks import MODELS, network
+from ndd.bench.rounds import synchronize
 from ndd.demo.folder import Folder, scan
 from ndd.demo.loop import MEAN, STD
 
@@ -88,7 +89,7 @@ def _measured(args: Any, batches: Iterator[tuple[Any, Any]], begun: float) -> di
     step = _training(args)
     for _ in range(_WARM_STEPS[args.device]):
         step(*next(batches))
-    _settle(args)
+    synchronize(args.device)
     warm = last = time.perf_counter()
     cpu = cpu_seconds()
     waited = off_cpu = 0.0
@@ -101,7 +102,7 @@ def _measured(args: Any, batches: Iterator[tuple[Any, Any]], begun: float) -> di
         waited += taken - start
         off_cpu += time.perf_counter() - taken - (time.thread_time() - own)
         if k % _PIECE == 0 or k == args.steps:
-            _settle(args)
+            synchronize(args.device)
             now = time.perf_counter()
             rates.append(((k - 1) % _PIECE + 1) * args.batch_size / (now - last))
             last = now
@@ -159,19 +160,12 @@ def _gpu_time(args: Any, step: Any, batches: Iterator[tuple[Any, Any]]) -> dict[
     with profile(activities=[ProfilerActivity.CUDA]) as profiler:
         for _ in range(_PROFILED_STEPS):
             step(*next(batches))
-        _settle(args)
+        synchronize(args.device)
     times: dict[str, float] = {}
     for event in profiler.events() or ():
         if event.device_type.name == "CUDA":
             times[event.name] = times.get(event.name, 0.0) + event.device_time_total
     return {name: each / (_PROFILED_STEPS * args.batch_size) for name, each in times.items()}
-
-
-def _settle(args: Any) -> None:
-    if args.device == "gpu":
-        import torch
-
-        torch.cuda.synchronize()
 
 
 def cpu_seconds() -> float:

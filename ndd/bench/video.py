@@ -160,7 +160,7 @@ def _epoch(setting: Setting, reader: Any) -> int:
     for (frames,) in reader.next_epoch(batch_size=_BATCH):
         frames.evaluate()
         count += sum(shape[0] for shape in frames.shape)
-    setting.settle()
+    setting.synchronize()
     return count
 
 
@@ -215,7 +215,7 @@ def _torchcodec(setting: Setting) -> Any:
 def _by_torchcodec(setting: Setting, opened: Callable[[str], Any], clips: list[tuple[str, int]]) -> int:
     for path, start in clips:
         opened(path).get_frames_in_range(start, start + _LENGTH)
-    setting.settle()
+    setting.synchronize()
     return len(clips) * _LENGTH
 
 
@@ -244,7 +244,7 @@ def _by_nvcodec(setting: Setting, opened: Callable[[str], Any], clips: list[tupl
     paths = list(dict.fromkeys(path for path, _ in clips))
     with ThreadPoolExecutor(len(paths)) as pool:
         count = sum(pool.map(frames_of, paths))
-    setting.settle()
+    setting.synchronize()
     return count
 
 

@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import Any
 
 from ndd._compiled.cpu_levels import LEVELS
-from ndd.bench.operator_table import TABLE
-from ndd.compile import archives, recipes
-from ndd.compile.programs import PROGRAMS, run_program
+from ndd.compile import archives, calls as of_operators, recipes
+from ndd.compile.programs import FOR_WHEELS, PROGRAMS, run_program
 from ndd.demo.progress import Bar
 
 _SAMPLES = 2
+_CALLS = {**of_operators.CALLS, **of_operators.FOR_WHEELS}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,6 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         metavar="OPERATOR",
         help="such as resize, random.beta, loop or readers.COCO (default: all that have kernels)",
+    )
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help="rarer arguments, floats and torchvision's transforms too: all that a wheel has, twice the time",
     )
     parser.add_argument("--no-cpu", action="store_true", help="leave the kernels for the CPU out")
     parser.add_argument(
@@ -52,7 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Compiles the kernels of typical calls, which are those of `bench ops`. Cached kernels are not compiled again."""
     _quiet()
-    calls = chosen(args.operators)
+    calls = chosen(args.operators, args.all or args.archives is not None)
     architectures = _architectures(",".join(archives.ALL_GPUS) if args.gpu is None and args.archives else args.gpu)
     jobs = _cpus() if args.jobs is None else args.jobs
     if jobs < 1:
@@ -96,10 +101,11 @@ def _say_kept(folder: Path | None) -> None:
     print("not kept: no folder can be written to" if folder is None else f"kept in {folder}", flush=True)
 
 
-def chosen(operators: list[str]) -> list[str]:
-    """The calls of `bench ops` that are of these operators, and the programs of these names; ValueError for a name that has
-    none."""
-    everything = [*TABLE, *PROGRAMS]
+def chosen(operators: list[str], everything_else: bool = False) -> list[str]:
+    """The calls that are of these operators, and the programs of these names; ValueError for a name that has none.
+    `everything_else`: those that only wheels need, too."""
+    usual = [*of_operators.CALLS, *[name for name in PROGRAMS if name not in FOR_WHEELS or name in operators]]
+    everything = [*_CALLS, *PROGRAMS] if everything_else else usual
     unknown = [name for name in operators if not any(_operator(call) == name for call in everything)]
     if unknown:
         raise ValueError(
@@ -195,7 +201,7 @@ def _call(name: str) -> str:
         if name in PROGRAMS:
             run_program(name)
             return ""
-        finish(TABLE[name](ndd, _inputs("cpu")))
+        finish(_CALLS[name](ndd, _inputs("cpu")))
     except Exception as error:
         return _first_line(error)
     return ""
@@ -268,23 +274,23 @@ def _texts(calls: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
     operators = all_operators()
     gpu, failed = TextsOnly(), {}
     pretend(gpu)
-    for name in [call for call in calls if call in TABLE]:
+    for name in [call for call in calls if call in _CALLS]:
         operator = operators.get(_operator(name))
         if operator is not None and not operator.cuda_source:  # libraries do the work: kernels for the CPU call them
             with contextlib.suppress(Exception):
-                finish(TABLE[name](ndd, _inputs("gpu")))
+                finish(_CALLS[name](ndd, _inputs("gpu")))
             continue
         try:
-            finish(TABLE[name](ndd, _inputs("gpu")))
+            finish(_CALLS[name](ndd, _inputs("gpu")))
         except Exception as error:  # not for the GPU, or it needs a real one
             failed[name] = _first_line(error)
             continue
-        for path, other in operators.items():
+        for path, other in operators.items() if name in of_operators.CALLS else ():
             if operator is not None and operator.cuda_source in other.fuses:
                 # Both in one kernel, if the second takes the results of the first, which is not so for videos.
                 with contextlib.suppress(Exception), ndd.EvalMode.deferred:
-                    finish(getattr(ndd, path)(TABLE[name](ndd, _inputs("gpu"))))
-    for name in [call for call in calls if call in recipes.OF_BOTH]:
+                    finish(getattr(ndd, path)(_CALLS[name](ndd, _inputs("gpu"))))
+    for name in [call for call in calls if call in recipes.OF_BOTH or call in FOR_WHEELS]:
         try:
             run_program(name, device="gpu")
         except Exception as error:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ndd.compile import recipes
+from ndd.compile.transforms import run_transforms
 
 _BATCH, _RECORDS = 4, 10  # the last batch is a part of one
 _SIZES = (1_000, 100_000)  # bytes of a record
@@ -93,6 +94,10 @@ def _video(folder: Path) -> None:
         reader = ndd.experimental.readers.Video(filenames=[path], sequence_length=8, device="cpu", **more)
         for (clips,) in reader.next_epoch(batch_size=2):
             clips.evaluate()
+    for filters in (ndd.types.INTERP_LINEAR, ndd.types.INTERP_NN):
+        resized = ndd.readers.VideoResize(filenames=[path], sequence_length=8, resize_shorter=24, interp_type=filters)
+        for (clips,) in resized.next_epoch(batch_size=2):
+            clips.evaluate()
 
 
 def _many_numbers(folder: Path) -> None:
@@ -108,8 +113,13 @@ def _resized_alone(folder: Path) -> None:
 
     # The last batch of an epoch may be one picture, and a side may have its size already.
     picture = np.zeros((48, 64, 3), np.uint8)
-    for size in ([24, 32], [24, 64]):
-        ndd.resize(ndd.batch([picture], layout="HWC"), size=size).evaluate()
+    for filters in (ndd.types.INTERP_LINEAR, ndd.types.INTERP_NN):
+        for size in ([24, 32], [24, 64]):
+            ndd.resize(ndd.batch([picture], layout="HWC"), size=size, interp_type=filters).evaluate()
+
+
+FOR_WHEELS = {"torchvision.transforms": run_transforms}
+"""Those whose kernels come in a wheel, or by `python -m ndd compile --all`. They run on a device, as those of `recipes.OF_BOTH`."""
 
 
 def _programs() -> Iterator[tuple[str, Callable[..., None]]]:
@@ -117,6 +127,7 @@ def _programs() -> Iterator[tuple[str, Callable[..., None]]]:
 
     yield from (("loop", _loop), ("speech", _speech), ("video", _video), ("demo", _demo))
     yield from recipes.PROGRAMS.items()
+    yield from FOR_WHEELS.items()
     yield from (("random.normal of many", _many_numbers), ("resize of one picture", _resized_alone))
     yield from zip([f"readers.{name}" for name in KINDS], map(_reader, KINDS), strict=True)
 

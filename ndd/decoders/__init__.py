@@ -27,7 +27,8 @@ are copied. Nothing waits for the GPU.
 | any JPEG where nvImageCodec is missing | simplejpeg (8 bits), OpenCV, Pillow |
 | PNG of 8 bits without a palette, not interlaced, not turned, in a batch | libdeflate and a kernel in `png/`, then as below |
 | PNG of up to 8 bits, not turned, in a batch | libpng, then as below |
-| PNG, WebP, PNM, JPEG 2000 | OpenCV, Pillow |
+| WebP | libwebp, of a window only its rows; then OpenCV (animations), Pillow |
+| PNG, PNM, JPEG 2000 | OpenCV, Pillow |
 | TIFF | the decoder in `backends/tiff.py`, OpenCV (CIELAB), Pillow |
 | BMP | the decoder in `backends/bmp.py` |
 | GIF, AVIF | Pillow |

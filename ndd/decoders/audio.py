@@ -96,10 +96,11 @@ def _(
     count = input.n
     rates, starts = sample_rate.each().astype(np.float64), start.each().astype(np.float64)
     durations = np.full(count, np.nan) if duration is None else duration.each().astype(np.float64)
+    for values, numbers in ((sample_rate, rates), (start, starts), (duration, durations)):
+        for i in np.flatnonzero(~np.isfinite(numbers))[:1].tolist() if values is not None else []:
+            raise values.error(i, f"`{values.name}` is a finite number, got {numbers[i]}")
     for i in np.flatnonzero(durations < 0)[:1].tolist():
         raise duration.error(i, f"`duration` is 0 s or more, got {durations[i]}")  # type: ignore[union-attr]
-    for i in np.flatnonzero(np.isnan(durations))[:1].tolist() if duration is not None else []:
-        raise duration.error(i, f"`duration` is 0 s or more, got {durations[i]}")
     files = Files(np.stack([input.pointers(), input.sizes], axis=1), lambda i: input.arrays[i])
     wanted = Wanted(np.dtype(dtype.numpy), downmix, 0.0, quality)
     decoded = decode_batch(files, wanted, rates, starts, durations, call)

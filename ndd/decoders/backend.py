@@ -32,6 +32,8 @@ class Options(NamedTuple):
     """None: the limit that `set_max_pixels` sets."""
     fast_idct: bool = False
     """Whether the CPU decodes JPEGs with the quicker, less exact inverse DCT."""
+    seen: Window | None = None
+    """The part of a whole picture as stored that is used; pixels outside it are undefined. None: all of it."""
 
     @classmethod
     def of(

@@ -79,13 +79,14 @@ def decode(
         window = None
     is_ycbcr = options.output_type == DALIImageType.YCbCr
     turn = header.orientation if options.adjust_orientation else 1
+    part, seen = (w and as_stored(w, size, turn) for w in (window, seen))
     stored = options._replace(
         output_type=DALIImageType.RGB if is_ycbcr else options.output_type,
         fast_idct=options.fast_idct and turn == 1,  # not of turned pictures, as in DALI
+        seen=seen,
     )
-    part, seen = (w and as_stored(w, size, turn) for w in (window, seen))
     # The kernel detects damage itself, so it gets the file unchanged.
-    image = None if kernel_failed else _jpeg.decode(data, header, stored, part, seen)
+    image = None if kernel_failed else _jpeg.decode(data, header, stored, part)
     if observation.active is not None:
         _last.backend = "jpeg"
     if image is None:

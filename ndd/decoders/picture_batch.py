@@ -280,7 +280,7 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
 
     @op.cuda
     def _(launch: Any, operand: Operand, *further: Any, **arguments: Any) -> Store:
-        from ndd.decoders.nvimgcodec.gpu import decode_on_gpu
+        from ndd.decoders.nvimgcodec.gpu import decode_on_gpu  # four modules that GPUs alone need
 
         batch = PictureBatch(launch.call, operand, arguments)
         return decode_on_gpu(batch, lambda: cut(batch, further, arguments))

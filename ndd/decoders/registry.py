@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ndd.decoders.backend import Backend, Options, Window
-from ndd.decoders.backends import bmp as bmp_backend, opencv, pillow, simplejpeg, tiff as tiff_backend
+from ndd.decoders.backends import bmp as bmp_backend, libwebp, opencv, pillow, simplejpeg, tiff as tiff_backend
 from ndd.decoders.headers import avif, bmp, jpeg2000, png, pnm, tiff, webp
 from ndd.decoders.headers.header import Header
 from ndd.decoders.jpeg import header as jpeg
@@ -58,7 +58,7 @@ FORMATS = {
     "jpeg2000": Format(
         _begins(b"\0\0\0\x0cjP  \r\n\x87\n", b"\xff\x4f\xff\x51"), jpeg2000.read_header, (opencv, pillow)
     ),
-    "webp": Format(webp.is_webp, webp.read_header, (opencv, pillow), webp.stripped),
+    "webp": Format(webp.is_webp, webp.read_header, (libwebp, opencv, pillow), webp.stripped),
     "avif": Format(avif.is_avif, _avif, (pillow,)),
     "pnm": Format(pnm.is_pnm, pnm.read_header, (opencv, pillow)),
 }

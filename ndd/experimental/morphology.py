@@ -71,6 +71,10 @@ def _plan(largest: bool, input, *, anchor, border_mode, iterations, mask_size) -
         sample = int((size < 1).any(axis=1).argmax())
         raise bad_sample(sample, f"`mask_size`: expected positive numbers, got {size[sample, ::-1].tolist()}")
     place = np.where(place < 0, size // 2, place)
+    if (place > MOST["mask_size"]).any():  # sums of larger ones would wrap
+        sample = int((place > MOST["mask_size"]).any(axis=1).argmax())
+        text = f"`anchor`: expected numbers up to {MOST['mask_size']:,}, got {place[sample, ::-1].tolist()}"
+        raise bad_sample(sample, text)
     border = BORDERS[border_mode]
     repeats = iterations
     if _merges(size, place, border):

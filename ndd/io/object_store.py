@@ -29,6 +29,7 @@ from ndd._execution.memoize import Memoized
 from ndd._tensor.memory import host_empty
 from ndd._tensor.secrets import without_secrets, without_secrets_of
 from ndd.installation import install_command
+from ndd.io import web_server
 from ndd.io.connections import Connections
 from ndd.io.object_cache import ObjectCache
 
@@ -174,8 +175,8 @@ def read_object_ranges(
             with ETags: an object that has been replaced is an error.
         targets: arrays for the bytes, u8 of these sizes. Default: new arrays from the pool of host memory.
     """
-    said, places = versions or [""] * len(urls), targets or [None] * len(urls)
-    return _asked(_cached_range, list(zip(urls, map(int, offsets), map(int, sizes), said, places, strict=True)))
+    tags, places = versions or [""] * len(urls), targets or [None] * len(urls)
+    return _asked(_cached_range, list(zip(urls, map(int, offsets), map(int, sizes), tags, places, strict=True)))
 
 
 def object_beginnings(urls: Sequence[str], sizes: Sequence[int]) -> list[Any]:
@@ -261,22 +262,16 @@ def _is_web(url: str) -> bool:
 
 
 def _web_settings(environment: Environment) -> Any:
-    from ndd.io.web_server import Settings
-
     settings = _settings(environment)
-    return Settings(settings["retries"], settings["timeout"])
+    return web_server.Settings(settings["retries"], settings["timeout"])
 
 
 def _read_web(environment: Environment, url: str, offset: int, size: int, version: str) -> Any:
-    from ndd.io import web_server
-
     return web_server.read(url, offset, size, version, _web_settings(environment))
 
 
 def _status(environment: Environment, url: str) -> Status:
     if _is_web(url):
-        from ndd.io import web_server
-
         return Status(*web_server.status(url, _web_settings(environment)))
     store, key = _store_of(environment, url)
     with _named(url):
@@ -333,28 +328,32 @@ def _named(url: str) -> Iterator[None]:
 
 
 def _sentence(error: Exception, url: str) -> OSError:
-    said = without_secrets_of(url, _told(error))
+    message = without_secrets_of(url, _told(error))
     url = without_secrets(url)
     bucket = url.split("/")[2]
     kind = type(error).__name__
-    if "NoSuchBucket" in said or "ContainerNotFound" in said or "bucket does not exist" in said:
+    if "NoSuchBucket" in message or "ContainerNotFound" in message or "bucket does not exist" in message:
         return FileNotFoundError(errno.ENOENT, f"No such bucket: {bucket}", url)
     if isinstance(error, FileNotFoundError) or kind == "NotFoundError":
         return FileNotFoundError(errno.ENOENT, "No such object", url)
-    if "object with invalid path" in said:
+    if "object with invalid path" in message:
         text = "The client cannot list a name with //, or with . or .. between two /: name the files"
-        return OSError(errno.EINVAL, f"{text} ({said[:200]})", url)
+        return OSError(errno.EINVAL, f"{text} ({message[:200]})", url)
     if kind == "PreconditionError":
         return OSError(errno.ESTALE, "The object was replaced since it was opened: make the reader anew", url)
-    denied = kind in ("PermissionDeniedError", "UnauthenticatedError") or re.search(r"\b40[13] (Forbid|Unauth)", said)
-    if "169.254.169.254" in said or "metadata.google.internal" in said:
+    denied = kind in ("PermissionDeniedError", "UnauthenticatedError") or re.search(
+        r"\b40[13] (Forbid|Unauth)", message
+    )
+    if "169.254.169.254" in message or "metadata.google.internal" in message:
         text = "No credentials: none in the environment, and this machine has none of a cloud (skip_signature=True if public)"
-        return PermissionError(errno.EACCES, f"{text} ({said[:200]})", url)
+        return PermissionError(errno.EACCES, f"{text} ({message[:200]})", url)
     if isinstance(error, PermissionError) or denied:
-        return PermissionError(errno.EACCES, f"Forbidden: the credentials in use may not read it ({said[:300]})", url)
+        return PermissionError(
+            errno.EACCES, f"Forbidden: the credentials in use may not read it ({message[:300]})", url
+        )
     if re.search(r"(?i)timed ?out", str(error)):
-        return TimeoutError(errno.ETIMEDOUT, f"The store did not answer in time ({said[:300]})", url)
-    return ConnectionError(errno.ECONNABORTED, f"The store could not be read ({said[:600]})", url)
+        return TimeoutError(errno.ETIMEDOUT, f"The store did not answer in time ({message[:300]})", url)
+    return ConnectionError(errno.ECONNABORTED, f"The store could not be read ({message[:600]})", url)
 
 
 def _told(error: Exception) -> str:
@@ -374,12 +373,12 @@ def _environment() -> Environment:
 
 
 def _made_settings(environment: Environment) -> dict[str, Any]:
-    said = dict(environment)
-    settings = {**_DEFAULTS, **json.loads(said.get(_VARIABLE) or "{}")}
-    folder = said.get("NDD_OBJECT_CACHE")
+    variables = dict(environment)
+    settings = {**_DEFAULTS, **json.loads(variables.get(_VARIABLE) or "{}")}
+    folder = variables.get("NDD_OBJECT_CACHE")
     if settings["cache_dir"] is None and folder:
         settings["cache_dir"] = os.path.abspath(folder)
-        settings["cache_size"] = int(said.get("NDD_OBJECT_CACHE_SIZE") or settings["cache_size"])
+        settings["cache_size"] = int(variables.get("NDD_OBJECT_CACHE_SIZE") or settings["cache_size"])
     return settings
 
 
@@ -442,13 +441,13 @@ def _made_store(root: str, environment: Environment, beginning: str | None = Non
 def _server_of(bucket: str, options: dict[str, Any], environment: dict[str, str], beginning: str) -> dict[str, Any]:
     """The client's options to request names with this beginning from a bucket."""
 
-    def said(*names: str) -> str:
+    def setting(*names: str) -> str:
         plain = [options.get(form) for name in names for form in (name, f"aws_{name}")]
         return next((str(v) for v in [*plain, *(environment.get(f"AWS_{name.upper()}") for name in names)] if v), "")
 
-    region = said("region", "default_region") or "us-east-1"
-    hosted = said("virtual_hosted_style_request").lower() in ("true", "1", "yes")
-    server = said("endpoint", "endpoint_url_s3", "endpoint_url")
+    region = setting("region", "default_region") or "us-east-1"
+    hosted = setting("virtual_hosted_style_request").lower() in ("true", "1", "yes")
+    server = setting("endpoint", "endpoint_url_s3", "endpoint_url")
     if not server:
         server = f"https://s3.{region}.amazonaws.com/{bucket}"
     elif not hosted:

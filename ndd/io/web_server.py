@@ -267,16 +267,16 @@ def _check(answer: http.client.HTTPResponse) -> None:
     if code in (200, 206):
         return
     message = re.search(rb"<Message>([^<]{1,200})", bytes(_body(answer, 4096)))
-    said = f"{code} {answer.reason}" + (f": {message[1].decode(errors='replace')}" if message else "")
+    reason = f"{code} {answer.reason}" + (f": {message[1].decode(errors='replace')}" if message else "")
     if code in (404, 410):
         raise FileNotFoundError(errno.ENOENT, "No such object")
     if code in (401, 403, 407):
-        raise _Refused(errno.EACCES, f"Forbidden: the credentials in use may not read it ({said})")
+        raise _Refused(errno.EACCES, f"Forbidden: the credentials in use may not read it ({reason})")
     if code == 412:
         raise _replaced()
     if code in _AGAIN or code >= 500:
-        raise _TryAgain(said)
-    raise _Refused(errno.EIO, f"The web server refuses the request ({said})")
+        raise _TryAgain(reason)
+    raise _Refused(errno.EIO, f"The web server refuses the request ({reason})")
 
 
 def _replaced() -> OSError:
@@ -298,8 +298,8 @@ def _named(url: str) -> Iterator[None]:
         raise TimeoutError(errno.ETIMEDOUT, "The store did not answer in time", name) from None
     except (OSError, http.client.HTTPException, ValueError) as error:
         redact(error)
-        said = without_secrets_of(url, f"{type(error).__name__.lstrip('_')}: {error}")[:600]
-        raise ConnectionError(errno.ECONNABORTED, f"The store could not be read ({said})", name) from None
+        reason = without_secrets_of(url, f"{type(error).__name__.lstrip('_')}: {error}")[:600]
+        raise ConnectionError(errno.ECONNABORTED, f"The store could not be read ({reason})", name) from None
 
 
 # Connections

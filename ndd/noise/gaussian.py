@@ -12,7 +12,7 @@ from ndd._operator import PerSample, Plan, like, operator
 from ndd._operator.partition import each_run
 from ndd._operator.unit_warnings import warn_of_noise
 from ndd._tensor.convert import convert_array
-from ndd.random.elements import INTEGERS, drawn_type
+from ndd.random.element_types import INTEGERS, drawn_type
 
 _HALF = np.float32(0.49999997)
 _ZERO = np.float32(0)

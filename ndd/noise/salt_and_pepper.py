@@ -11,7 +11,7 @@ from ndd._operator import Operand, PerSample, Plan, Values, bad_sample, like, op
 from ndd._tensor import DType
 from ndd._tensor.store import grouped
 from ndd.ops.image.window import wrapped
-from ndd.random.elements import INTEGERS
+from ndd.random.element_types import INTEGERS
 
 
 @operator(random=True, types=(*INTEGERS, "f32"))

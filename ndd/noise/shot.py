@@ -11,7 +11,7 @@ from ndd._operator import PerSample, Plan, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd.noise.poisson import CONSTANTS, LOG_FACTORIALS, Counted, poisson_row
-from ndd.random.elements import INTEGERS
+from ndd.random.element_types import INTEGERS
 
 _AT_ONCE = 1 << 15  # elements that NumPy works on together
 _FACTOR = np.float32(12)

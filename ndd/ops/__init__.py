@@ -6,6 +6,6 @@ from typing import Any
 def __getattr__(name: str) -> Any:
     if name.startswith("_"):
         raise AttributeError(name)
-    from ndd.pipeline.operator_classes import ops
+    from ndd.pipeline.operator_classes import ops  # a layer above, and pipelines alone need it
 
     return getattr(ops, name)

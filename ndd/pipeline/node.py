@@ -13,6 +13,7 @@ import ndd
 from ndd.pipeline import current
 from ndd.pipeline.function_call import Node, nodes_in, noted
 from ndd.pipeline.operator_states import OperatorState
+from ndd.pipeline.outputs import TensorList
 from ndd.pipeline.trace import Step
 from ndd.types import Constant
 
@@ -147,8 +148,6 @@ class DataNode(Node):
 
     def get(self) -> Any:
         """The value of this run, as the `TensorList` that `run()` gives: to be looked at, as in DALI's debug mode."""
-        from ndd.pipeline.outputs import TensorList
-
         return TensorList(self.value)
 
     @_noted

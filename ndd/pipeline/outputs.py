@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from torch.utils.dlpack import from_dlpack
 
 import ndd
 
@@ -349,8 +350,6 @@ def _place(index: Any) -> int:
 def _from_outside(data: Any) -> Any:
     """A tensor over the memory of an array, a tensor or a capsule."""
     if type(data).__name__ == "PyCapsule":
-        from torch.utils.dlpack import from_dlpack
-
         data = from_dlpack(data)
     if isinstance(data, list | tuple | int | float | str):
         raise TypeError(f"Expected an array, a tensor or a DLPack capsule, got a {type(data).__name__}")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 
 import ndd
 from ndd.pipeline import current
@@ -97,8 +98,6 @@ def dl_tensor_python_function(
         return [as_capsules(v) for v in value] if isinstance(value, list) else value.__dlpack__()
 
     def as_tensors(value: Any) -> Any:
-        import torch
-
         if isinstance(value, list | tuple):
             return type(value)(as_tensors(v) for v in value)
         return torch.from_dlpack(value)
@@ -128,8 +127,6 @@ def torch_python_function(*inputs: Any, function: Any, batch_processing: bool = 
     """
 
     def as_torch(value: Any) -> Any:
-        import torch
-
         return [as_torch(v) for v in value] if isinstance(value, list) else torch.as_tensor(value)
 
     def call(*values: Any) -> Any:

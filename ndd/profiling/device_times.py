@@ -6,6 +6,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import torch
+
 
 class Timing:
     """The events around some work on a stream. Work of other streams in the meantime makes it longer.
@@ -39,14 +41,10 @@ class Timing:
 
 def has_gpu() -> bool:
     """Whether torch has a GPU."""
-    import torch
-
     return torch.cuda.is_available()
 
 
 def _event() -> Any:
-    import torch
-
     return torch.cuda.Event(enable_timing=True)
 
 

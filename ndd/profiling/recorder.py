@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Sequence
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import torch
+
 from ndd._execution import observation
 from ndd._execution.fork import around_fork
 from ndd._execution.invocation import Invocation, serving
@@ -258,8 +260,6 @@ def _timing(invocation: Invocation, call: Any) -> Timing | None:
 @contextlib.contextmanager
 def _range(name: str, profiles: tuple[Profile, ...]) -> Iterator[None]:
     """A range in torch.profiler (for this thread, unless it profiles all threads) and, if requested, in NVTX."""
-    import torch
-
     marks = any([profile.nvtx for profile in profiles])
     if marks:
         torch.cuda.nvtx.range_push(name)

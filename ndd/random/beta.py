@@ -9,8 +9,8 @@ from ndd._operator import PerSample, Plan, bad_sample, operator, output
 from ndd._operator.partition import each_run
 from ndd._tensor import DType
 from ndd._tensor.dtype import float32
-from ndd.random.elements import REAL
-from ndd.random.extents import element_shapes, rank
+from ndd.random.element_types import REAL
+from ndd.random.result_shape import element_shapes, rank
 
 
 @operator(random=True, dtypes=REAL)

@@ -10,8 +10,8 @@ import numpy as np
 from ndd._operator import Operand, PerSample, Plan, Values, bad_sample, operator, output
 from ndd._operator.partition import each_run
 from ndd._tensor import DType
-from ndd.random.extents import element_shapes, rank
-from ndd.random.picks import Table, padded
+from ndd.random.result_shape import element_shapes, rank
+from ndd.random.table_choice import Table, padded
 
 _SUM_TOLERANCE = 1e-4
 

@@ -9,7 +9,7 @@ from ndd._operator import PerSample, Plan, operator, output
 from ndd._operator.partition import each_run
 from ndd._tensor import DType
 from ndd._tensor.dtype import int32
-from ndd.random.extents import element_shapes, rank
+from ndd.random.result_shape import element_shapes, rank
 
 
 @operator(random=True, dtypes=("bool", "u8", "i32"))

@@ -9,8 +9,8 @@ from ndd._operator import PerSample, Plan, operator, output
 from ndd._operator.partition import each_run
 from ndd._tensor import DType
 from ndd._tensor.dtype import float32
-from ndd.random.elements import INTEGERS, REAL, drawn_type, fill_as
-from ndd.random.extents import element_shapes, rank
+from ndd.random.element_types import INTEGERS, REAL, drawn_type, fill_as
+from ndd.random.result_shape import element_shapes, rank
 
 
 @operator(random=True, dtypes=(*INTEGERS, *REAL))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +13,7 @@ from ndd._operator.deprecated import renamed
 from ndd._tensor import Packed
 from ndd._tensor.dtype import float32, int32, uint8
 from ndd._tensor.secrets import without_secrets
+from ndd._tensor.user_line import warn_user
 from ndd.readers.files.file_reading import read_files
 from ndd.readers.files.file_tree import FilePath, listed_names, path_text
 from ndd.readers.files.index_cache import Index
@@ -36,7 +36,7 @@ class COCO(Reader):
 
     * `polygon_masks`: polygons as i32 `[P, 3]` (which box, its first vertex, the one after its last) and vertices as
       f32 `[V, 2]` (x, y in pixels). An object may have several polygons; one whose segmentation is empty, absent or
-      run lengths has none. Of an odd number of coordinates the last is dropped.
+      run lengths has none. The last of an odd number of coordinates is dropped.
     * `pixelwise_masks`: labels of the pixels as i32 `[height, width, 1]`, layout "HWC", background 0. Polygons are
       rasterised by the COCO tools (pycocotools). Higher labels cover lower ones. As in DALI a label that has polygons
       in an image is not painted from run lengths (which are mostly those of crowds).
@@ -48,7 +48,7 @@ class COCO(Reader):
     `annotations` or `categories` (such as the file of the test images) has none.
 
     The file is indexed once (860,000 annotations in about 2.5 s) and the index kept on disk, see `index_cache.py`.
-    Segmentations are not: they are read from the file with their sample, so it has to stay as it was.
+    Segmentations are not: they are read from the file with their sample, so the file must not change.
 
     Needs msgspec, for pixelwise_masks also pycocotools (the extra `coco`).
 
@@ -59,8 +59,8 @@ class COCO(Reader):
         image_ids: also return the id of each image.
         polygon_masks: also return the objects' polygons and their vertices. Not with `pixelwise_masks`.
         pixelwise_masks: also return a label for each pixel.
-        images: names of the images to read, as in the file: in this order, as often as they are listed. Of several
-            images with one name the last in the file counts.
+        images: names of the images to read, as in the file: in this order, as often as they are listed. If several images have
+        one name, the last in the file counts.
         include_iscrowd: keep objects with `iscrowd`.
         ltrb: return boxes as left, top, right, bottom.
         ratio: return boxes and vertices as fractions of the image's width and height.
@@ -361,11 +361,9 @@ def _selected(reader: str, root: str, path: str, index: Index, images: Any, skip
         listed = listed_names(reader, "images", images)
         unknown = [name for name in listed if name not in places]
         if unknown:
-            warnings.warn(
+            warn_user(
                 f"{reader}: {len(unknown)} of the names in `images` are not in {without_secrets(path)!r} and are skipped: "
-                f"{', '.join(map(repr, unknown[:3]))}{', ...' if len(unknown) > 3 else ''}",
-                UserWarning,
-                stacklevel=6,
+                f"{', '.join(map(repr, unknown[:3]))}{', ...' if len(unknown) > 3 else ''}"
             )
         chosen = np.array([places[name] for name in listed if name in places], np.int64)
     first, last = (np.searchsorted(index["owners"], index["image_ids"][chosen], side) for side in ("left", "right"))

@@ -37,7 +37,7 @@ class File(Reader):
     * `files`, with `labels` or labels 0, 1, 2, ...; relative to `file_root` if that is given.
 
     Any of these paths may be the URL of an object or a folder in a store, `s3://bucket/key` and the like
-    (`ndd.io.object_store`); files of a web server can be named but not listed. `file://` URLs will do as well.
+    (`ndd.io.object_store`); files of a web server can be named but not listed. `file://` URLs work as well.
 
     Args:
         case_sensitive_filter: match the filters with case.

@@ -10,8 +10,8 @@ import numpy as np
 
 from ndd._tensor.secrets import without_secrets
 from ndd.io.object_store import Status
-from ndd.readers.files.columns import cannot_open, column_names, container_files
 from ndd.readers.files.file_tree import FilePath
+from ndd.readers.files.table_arguments import cannot_open, column_names, container_files
 from ndd.readers.formats.arrow import check_columns
 from ndd.readers.formats.arrow_file import read_schema, record_batches
 from ndd.readers.formats.arrow_rows import DatasetRows, RecordBatches

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from ndd._tensor.secrets import without_secrets
-from ndd.readers.files.columns import column_names
 from ndd.readers.files.file_tree import FilePath
+from ndd.readers.files.table_arguments import column_names
 from ndd.readers.formats.arrow import check_columns
 from ndd.readers.formats.encoded_fields import Field, Layout
 from ndd.readers.formats.litdata_chunks import chunk_of, leaves_of, unpacked

@@ -8,8 +8,8 @@ from typing import Any
 
 from ndd._tensor.secrets import without_secrets
 from ndd.io.object_store import is_remote
-from ndd.readers.files.columns import column_names, inside
 from ndd.readers.files.file_tree import FilePath
+from ndd.readers.files.table_arguments import column_names, inside
 from ndd.readers.formats.arrow import check_columns
 from ndd.readers.formats.encoded_fields import Field, Layout
 from ndd.readers.formats.mds_fields import mds_field

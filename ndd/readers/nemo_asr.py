@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -15,6 +14,7 @@ from ndd._tensor import DType
 from ndd._tensor.dtype import float32, int16, int32, int64, uint8
 from ndd._tensor.packed import Packed
 from ndd._tensor.secrets import without_secrets
+from ndd._tensor.user_line import warn_user
 from ndd.decoders.sound.decode import Wanted, decode, decode_one, decode_several
 from ndd.io.object_store import connections, is_remote, without_query
 from ndd.readers.files.file_reading import OpenFiles, UsualSize, read_files
@@ -153,7 +153,7 @@ def read_manifest(reader: str, path: str, shortest: float, longest: float) -> li
             entries.append(entry)
     if broken:
         text = f"{reader}: {path}: {broken} lines are left out. The first: {example}"
-        warnings.warn(without_secrets(text), UserWarning, stacklevel=7)
+        warn_user(without_secrets(text))
     first = next((e.path for e in entries if not (os.path.isabs(e.path) or is_remote(e.path))), None)
     if first is not None and not os.path.exists(first):
         folder = os.path.dirname(without_query(path))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,6 +13,7 @@ from ndd._tensor import Batch, Tensor
 from ndd._tensor.device import DeviceLike
 from ndd._tensor.invariant import unmarked
 from ndd._tensor.limits import check_sample_count
+from ndd._tensor.user_line import warn_user
 from ndd.readers.sampling.sampler import Buffered, Global, Order, Reshuffled, Sampled, Shards, check_sampler
 
 DEFAULT_EPOCH_SEED = 524287  # DALI's default of shuffle_after_epoch_seed
@@ -161,11 +161,9 @@ class Options:
     def warn_of_small_buffer(self, reader: str, permuted: bool, size: int) -> None:
         """Warns if a buffer shuffles only a small part of the samples."""
         if self.random_shuffle and not permuted and self.initial_fill * 4 < size:
-            warnings.warn(
+            warn_user(
                 f"{reader}: random_shuffle draws from initial_fill={self.initial_fill} samples at a time, "
-                f'and the {size} samples are read in the order they are stored. shuffle="global" shuffles all of them.',
-                UserWarning,
-                stacklevel=7,
+                f'and the {size} samples are read in the order they are stored. shuffle="global" shuffles all of them.'
             )
 
     @property

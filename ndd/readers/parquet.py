@@ -10,8 +10,8 @@ import numpy as np
 from ndd._execution.memoize import Memoized
 from ndd._tensor.secrets import without_secrets
 from ndd.io.object_store import is_remote
-from ndd.readers.files.columns import column_names, container_files, inside
 from ndd.readers.files.file_tree import FilePath
+from ndd.readers.files.table_arguments import column_names, container_files, inside
 from ndd.readers.formats.arrow import Opened, check_columns, rows_of
 from ndd.readers.formats.parquet_file import COMPARISONS, Footer, bytes_of, footers, may_hold, read_group
 from ndd.readers.output import Output

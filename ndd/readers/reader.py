@@ -369,7 +369,7 @@ class Reader(Definition):
         return f"{signature.shown(type(self), self._arguments)}: {size}, {shard}, {order}at {place}"
 
     def _repr_html_(self) -> str:
-        from ndd.readers.preview import reader_html
+        from ndd.readers.preview import reader_html  # needed by notebooks alone
 
         return reader_html(self)
 

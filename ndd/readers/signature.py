@@ -151,7 +151,7 @@ def _documented() -> dict[str, str]:
     """The text of each argument in the docstring of `Options`, indented by one more level."""
     text = inspect.cleandoc(Options.__doc__ or "").partition("Attributes:\n")[2]
     entries = re.findall(r"^    (\w+): ((?:.*\n?)(?:        .*\n?)*)", text, re.MULTILINE)
-    return {name: f"{name}: {said.rstrip()}" for name, said in entries}
+    return {name: f"{name}: {text.rstrip()}" for name, text in entries}
 
 
 def shown(kind: Any, own: dict[str, Any]) -> str:

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from ndd.io.object_store import is_remote
-from ndd.readers.files.columns import column_names
 from ndd.readers.files.file_tree import FilePath, path_text
+from ndd.readers.files.table_arguments import column_names
 from ndd.readers.output import Output
 from ndd.readers.reader import Reader
 from ndd.readers.stores.records import RecordStore

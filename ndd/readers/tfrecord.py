@@ -14,8 +14,8 @@ from ndd._tensor import Packed
 from ndd._tensor.dtype import float32, int64, uint8
 from ndd.readers.files.file_reading import OpenFiles, RegularFile, Status, statuses
 from ndd.readers.files.file_tree import MOST_BYTES, FilePath, is_offset, listed_names, path_texts, read_lines
+from ndd.readers.files.gzip_file import GzipFile, is_packed
 from ndd.readers.files.index_cache import Index, all_within, has_columns, listed_or_scanned
-from ndd.readers.files.unpacked import Unpacked, is_packed
 from ndd.readers.formats.crc32c import masked_crc32c, wrong_heads
 from ndd.readers.formats.tf_example import FRAME, GOOD, HEAD, NOTHING, OTHER_LENGTH, SHORT, decode, examine
 from ndd.readers.output import Column, Output
@@ -145,7 +145,7 @@ def scan_tfrecord(path: str, report: Callable[[int, int], None] = lambda done, t
     """
     packed = are_compressed([path])[0]
     offsets, heads, first = [0], bytearray(), 0
-    with Unpacked(path) if packed else RegularFile(path) as file:
+    with GzipFile(path) if packed else RegularFile(path) as file:
         while offsets[-1] < file.size:
             head = file.read(offsets[-1], HEAD)
             if not head and offsets[-1] >= file.size:  # the size of the compressed content is known now
@@ -157,9 +157,9 @@ def scan_tfrecord(path: str, report: Callable[[int, int], None] = lambda done, t
             ):  # a wrong length points far away, to bytes that are expensive to decompress
                 first = _check_heads(path, heads, offsets, first)
             if len(offsets) % _REPORTED == 0:
-                if isinstance(file, Unpacked):
+                if isinstance(file, GzipFile):
                     _check_count(path, len(offsets), file.packed_size)
-                report(*((file.consumed, file.packed_size) if isinstance(file, Unpacked) else (offsets[-1], file.size)))
+                report(*((file.consumed, file.packed_size) if isinstance(file, GzipFile) else (offsets[-1], file.size)))
         total = file.size
     _check_heads(path, heads, offsets, first)
     if offsets[-1] > total:
@@ -242,7 +242,7 @@ class _Examples(ContainerStore):
     ):
         super().__init__(paths, containers, offsets, sizes)
         if compressed:
-            self._files = Memoized(lambda p, known: Unpacked(p) if p in compressed else opened(p, known), limit=16)
+            self._files = Memoized(lambda p, known: GzipFile(p) if p in compressed else opened(p, known), limit=16)
         self._features = dict(features)
         names = [name.encode() for name in features]
         self._keys = np.frombuffer(b"".join(names), np.uint8)
@@ -307,9 +307,9 @@ class _Examples(ContainerStore):
         expected = (
             f"a multiple of {_volume(feature.shape)}" if feature.variable else f"at most {_volume(feature.shape)}"
         )
-        said = "" if feature.variable else " (Output tensor shape is too small)"
+        note = "" if feature.variable else " (Output tensor shape is too small)"
         return ValueError(
-            f"feature {name!r}: expected {expected} value(s) for the shape {feature.shape}, got {count}{said}"
+            f"feature {name!r}: expected {expected} value(s) for the shape {feature.shape}, got {count}{note}"
         )
 
     def _columns(self, features: _ParsedFeatures, faults: dict[int, Exception]) -> list[Column]:

@@ -120,7 +120,7 @@ class Video(Reader):
     GPUs. With `on_error="skip"` the reader waits for each batch of a GPU, because only decoding shows which sequences must be
     skipped. Colours are as in `decoders.video`. Rotated videos are returned upright.
 
-    Needs PyAV: `pip install "ndd-dataloading[video]"`.
+    Needs PyAV (the extra `video`).
 
     Raises (at the first sample): RuntimeError for no or several sources, a missing or malformed list, a file that is not a video
     (with `on_error="skip"` it is skipped), or if no video has a sequence. At its batch: RuntimeError for a frame that cannot be

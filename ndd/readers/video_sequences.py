@@ -52,7 +52,7 @@ class Video(PlainVideo):
     Differences from DALI: a line with a start and no end extends to the end of the video, a negative or too large time in
     seconds is used unchanged, and a label that is not a number is an error.
 
-    Needs PyAV: `pip install "ndd-dataloading[video]"`.
+    Needs PyAV (the extra `video`).
 
     Raises what `readers.Video` raises.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,6 +10,7 @@ import numpy as np
 from ndd._tensor import Packed
 from ndd._tensor.dtype import DType, bfloat16, bool_, dtype as to_dtype, uint8
 from ndd._tensor.secrets import without_secrets
+from ndd._tensor.user_line import warn_user
 from ndd.io.object_store import Status
 from ndd.readers.files.file_tree import MOST_BYTES, FilePath, is_offset, listed_names, path_texts, read_lines, words_of
 from ndd.readers.files.index_cache import Index, all_inside, all_within, has_columns, listed_or_scanned
@@ -122,7 +122,7 @@ class Webdataset(Reader):
             )
             offsets, sizes, several = _chosen(index, entries, case_sensitive_extensions)
             if not len(offsets):
-                warnings.warn(f"{self._display}: {without_secrets(path)!r} holds no samples", UserWarning, stacklevel=5)
+                warn_user(f"{self._display}: {without_secrets(path)!r} holds no samples")
             tables.append(self._completed(path, entries, kinds, behaviour, offsets, sizes, several))
         containers = np.repeat(np.arange(len(archives)), [len(offsets) for offsets, _ in tables])
         if not len(containers):
@@ -160,11 +160,9 @@ class Webdataset(Reader):
             )
         if several.any():
             number, output = np.argwhere(several)[0].tolist()
-            warnings.warn(
+            warn_user(
                 f"{self._display}: {without_secrets(path)} record {number}: several components match {entries[output]!r}: the "
-                f"first in the archive is used (in {int(several.any(axis=1).sum())} samples of this archive)",
-                UserWarning,
-                stacklevel=2,
+                f"first in the archive is used (in {int(several.any(axis=1).sum())} samples of this archive)"
             )
         if behaviour == "skip":
             whole = ~missing.any(axis=1)

@@ -12,9 +12,9 @@ import numpy as np
 from ndd._tensor.dtype import int32, uint8
 from ndd._tensor.secrets import without_secrets
 from ndd.readers.file import FILE_FILTERS
-from ndd.readers.files.columns import cannot_open, container_files
 from ndd.readers.files.file_tree import FilePath, name_filter
 from ndd.readers.files.seekable_file import SeekableFile
+from ndd.readers.files.table_arguments import cannot_open, container_files
 from ndd.readers.output import Output
 from ndd.readers.reader import Reader
 from ndd.readers.stores.container import ContainerStore

@@ -52,12 +52,19 @@ def segmentation(
     if not train:
         both = both.resize(resize_shorter=base, rule="torchvision")
         return ndd.crop_mirror_normalize(both.images, mean=MEAN, std=STD), _labels(both.semantic)
-    sides = [base // 2, base * 2 + 1]
-    how: dict[str, Any] = {"rule": "torchvision", "crop": [size, size], "out_of_bounds_policy": "trim_to_shape"}
-    how["resize_shorter"] = ndd.math.floor(ndd.random.uniform(range=sides, batch_size=count, rng=rng))
-    how["mirror"] = ndd.random.coin_flip(batch_size=count, rng=rng)
-    down, across = (ndd.random.uniform(range=[0, 1], batch_size=count, rng=rng) for _ in range(2))
-    how |= {"crop_pos_y": down, "crop_pos_x": ndd.math.abs(how["mirror"] - across)}  # from the right if mirrored
+    sides, of_batch = [base // 2, base * 2 + 1], {"batch_size": count, "rng": rng}
+    side = ndd.cast(ndd.math.floor(ndd.random.uniform(range=sides, **of_batch)), dtype=ndd.int64)
+    mirror = ndd.random.coin_flip(**of_batch)
+    down, across = (ndd.random.uniform(range=[0, 1], **of_batch) for _ in range(2))
+    extents = ndd.slice(ndd.peek_image_shape(jpegs), start=0, shape=2, axes=0)
+    resized = side * extents // ndd.reductions.min(extents)
+    how = {
+        "rule": "torchvision",
+        "resize_shorter": side,
+        "mirror": mirror,
+        "crop": (resized > size) * size,
+    }  # 0: all of it
+    how |= {"crop_pos_y": down, "crop_pos_x": ndd.math.abs(mirror - across)}  # from the right if mirrored
     nearest = {"interp_type": ndd.types.INTERP_NN, "antialias": False}
     images = ndd.resize_crop_mirror(both.images, **how)
     masks = ndd.resize_crop_mirror(_labels(both.semantic, ndd.float32), **how, **nearest)

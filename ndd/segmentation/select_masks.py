@@ -9,7 +9,7 @@ from ndd._compiled.jit import kernel
 from ndd._operator import bad_sample, computed_on_host, operator, output
 from ndd._tensor.dtype import int32
 from ndd._tensor.memory import host_empty
-from ndd.ops.boxes.columns import divided
+from ndd.ops.boxes.box_columns import divided
 
 _TWICE, _WITHOUT, _OUTSIDE = 1, 2, 3  # faults of a sample
 
@@ -80,8 +80,8 @@ def _error(wrong: list[int], vertex_counts: np.ndarray) -> Exception:
     if fault == _OUTSIDE:
         start, end = numbers
         return bad_sample(i, f"polygons: expected vertices within 0..{vertex_counts[i]}, got {start}..{end}")
-    said = "once, got it twice" if fault == _TWICE else "to be the number of a polygon's object, which it is not"
-    return bad_sample(i, f"mask_ids: expected {numbers[0]} {said}")
+    expected = "once, got it twice" if fault == _TWICE else "to be the number of a polygon's object, which it is not"
+    return bad_sample(i, f"mask_ids: expected {numbers[0]} {expected}")
 
 
 @kernel

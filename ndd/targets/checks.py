@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ndd._tensor import Batch, Tensor
-from ndd.ops.boxes.following import masks_of, one_for_each
+from ndd.ops.boxes.target_geometry import masks_of, one_for_each
 
 FORMATS = ("xyxy", "xywh", "cxcywh")
 _IMAGES = {2: "HW", 3: "HWC", 4: "FHWC"}  # by rank, if there is no layout

@@ -10,7 +10,8 @@ import numpy as np
 
 from ndd import random
 from ndd._tensor import Batch, Tensor
-from ndd.ops.boxes.following import (
+from ndd.ops.boxes.random_bbox_crop import random_bbox_crop
+from ndd.ops.boxes.target_geometry import (
     boxes_moved,
     flip_motion,
     points_moved,
@@ -19,7 +20,6 @@ from ndd.ops.boxes.following import (
     turn_motion,
     window_motion,
 )
-from ndd.ops.boxes.random_bbox_crop import random_bbox_crop
 from ndd.ops.image.flip import flip
 from ndd.ops.image.resize import resize
 from ndd.ops.image.rotate import rotate

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -167,6 +168,8 @@ def pixels_of(value: Any) -> tuple[Pixels, Callable[[Pixels], Any]]:
 
 def _of_tensor(tensor: torch.Tensor) -> tuple[ndd.Batch, Callable[[Pixels], torch.Tensor]]:
     """`[..., C, H, W]` as a batch CHW; two axes are one channel."""
+    if tensor.requires_grad and torch.is_grad_enabled():
+        warnings.warn("ndd.torchvision: no gradient flows back through images: the results are detached", stacklevel=2)
     if tensor.ndim < 2:
         raise TypeError(f"Input tensor should have at least two dimensions, but got {tensor.ndim}")
     alone = tensor.ndim == 2

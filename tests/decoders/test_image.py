@@ -172,7 +172,7 @@ def four_inks():
 
 
 @pytest.mark.oracle
-@pytest.mark.parametrize(("name", "data"), four_inks(), ids=[name for name, _ in four_inks()])
+@pytest.mark.parametrize(("name", "data"), list(four_inks()), ids=[name for name, _ in four_inks()])
 def test_gray_of_four_inks(dali, name, data):
     file = np.frombuffer(data, np.uint8)
     expected = oracle_pixels(dali, file, "GRAY")

@@ -398,16 +398,16 @@ def test_control_c_when_a_result_is_there():
     """Between the end of the work and the note that it has ended: whoever asks again gets a value, and does not wait."""
     out, err = run("""
         from ndd._execution.invocation import Invocation
-        settle, hit = Invocation._settle, []
+        end, hit = Invocation._end, []
         def interrupted(invocation, state):
             if threading.current_thread() is threading.main_thread() and not hit:
                 hit.append(state)
                 signal.raise_signal(signal.SIGINT)
-            settle(invocation, state)
+            end(invocation, state)
         signal.alarm(30)
         with ndd.EvalMode.deferred:
             value = slow(x, seconds=0) + 1
-        Invocation._settle = interrupted
+        Invocation._end = interrupted
         try:
             value.evaluate()
         except KeyboardInterrupt:

@@ -28,7 +28,7 @@ from ndd.decoders.jpeg import (
     batch_headers,
     header as jpeg_header,
     progressive,
-    segments as _jpeg_segments,
+    segments as segments_of,
 )
 from ndd.decoders.png import kernels as png
 from ndd.decoders.sound import batch_kernels as sound_batch, decode as _sound_file, flac, ogg, vorbis_setup
@@ -47,21 +47,9 @@ class LeftError(ValueError):
 def odd(rng: random.Random, bits: int, value: int) -> int:
     """A number of so many bits that a careless parser would stumble over."""
     top = (1 << bits) - 1
-    choice = rng.choice(
-        [
-            0,
-            1,
-            top,
-            top >> 1,
-            (top >> 1) + 1,
-            value + 1,
-            value - 1,
-            value * 2,
-            value ^ 1 << rng.randrange(bits),
-            rng.randint(0, top),
-        ]
-    )
-    return choice & top
+    numbers = [0, 1, top, top >> 1, (top >> 1) + 1, rng.randint(0, top)]
+    numbers += [value + 1, value - 1, value * 2, value ^ 1 << rng.randrange(bits)]
+    return rng.choice(numbers) & top
 
 
 def cut(rng: random.Random, data: bytes, borders: list[int]) -> bytes:
@@ -158,8 +146,8 @@ def read_jpeg(content: bytes) -> None:
     copy = fenced(data.size)
     batch_headers.take(places[0], data.size, 0, copy, np.zeros(batch_headers.FACTS, np.int64))
     header = jpeg_header.read_header(data.data)
-    _jpeg_segments.without_junk(data)
-    _jpeg_segments.lacks_scans(data.data)
+    segments_of.without_junk(data)
+    segments_of.lacks_scans(data.data)
     if facts[0, batch_headers.GOOD]:
         assert header is not None
         assert (header.height, header.width) == tuple(facts[0, batch_headers.HEIGHT : batch_headers.WIDTH + 1])

@@ -93,7 +93,7 @@ class Passed:
 def test_whether_the_gpu_has_work_when_a_batch_arrives(monkeypatch, ready, place, ahead):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "current_stream", lambda device: None)
-    monkeypatch.setattr("ndd._cuda.event.recorded_on", lambda stream, device, event: place)
+    monkeypatch.setattr("ndd._lookahead.pace.recorded_on", lambda stream, device, event: place)
     pace = Pace()
     assert not pace.begin(0, None)
     assert not pace.begin(0, ready)

@@ -300,11 +300,11 @@ def test_compressed_files(tmp_path, packer, listed):
 
 def test_a_compressed_file_is_read_in_any_order(tmp_path, monkeypatch):
     """From the states that are kept, of which many are forgotten again; by several threads."""
-    from ndd.readers.files import unpacked
+    from ndd.readers.files import gzip_file
 
-    monkeypatch.setattr(unpacked, "_EVERY", 4000)
-    monkeypatch.setattr(unpacked, "_STEP", 1000)
-    monkeypatch.setattr(unpacked, "_MOST_STATES", 16)
+    monkeypatch.setattr(gzip_file, "_EVERY", 4000)
+    monkeypatch.setattr(gzip_file, "_STEP", 1000)
+    monkeypatch.setattr(gzip_file, "_MOST_STATES", 16)
     texts, records = numbered(300)
     path, plain = packed(tmp_path, records, "gzip")
     wanted = features_of(tfrec, {"n": "F([1], INT, -1)", "text": "F((), STRING, '')"})
@@ -322,7 +322,7 @@ def test_a_compressed_file_is_read_in_any_order(tmp_path, monkeypatch):
         list(pool.map(right, [order[start : start + 10] for start in range(0, 200, 10)]))
     shuffled = TFRecord(path=path, features=wanted, random_shuffle=True, initial_fill=50)
     assert sorted(int(sample["n"].torch()) for sample in shuffled.next_epoch()) == list(range(300))
-    with unpacked.Unpacked(path) as content:
+    with gzip_file.GzipFile(path) as content:
         whole = Path(plain["path"]).read_bytes()
         for offset in np.random.default_rng(2).integers(0, len(whole) + 100, 300).tolist():
             assert content.read(offset, 5000) == whole[offset : offset + 5000]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import inspect
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -172,3 +174,12 @@ def test_the_validation_recipe_on_files():
     for i, picture in enumerate(pictures):
         wanted = theirs.Compose(steps(theirs))(Image.fromarray(picture))
         assert (result[i].int() - wanted.int()).abs().max() <= 1, files[i]
+
+
+def test_errors_name_the_line_that_called_the_transforms():
+    """And not the line of torch's that calls `forward`."""
+    images = ndd.batch([torch.zeros(9, 9, 3, dtype=torch.uint8)], layout="HWC")
+    work = v2.Compose([v2.Resize(8), v2.RandomHorizontalFlip(), v2.RandomCrop(20)])
+    line = inspect.currentframe().f_lineno + 2
+    with pytest.raises(ValueError, match=f"called at .*{Path(__file__).name}:{line}: .*larger than input image size"):
+        work(images).evaluate()

@@ -195,3 +195,21 @@ def test_values_of_a_batch_are_converted_as_tensors_are(source, target):
     value[:, 0] = 0
     made = F.to_dtype(ndd.as_batch(value, layout="HWC"), target, scale=False)
     assert torch.equal(made.torch(), value.to(target))
+
+
+def test_a_fill_without_effect_is_not_looked_at():
+    assert_same("pad", picture(torch.uint8, 1, 4, 5), padding=[0, 0], fill=[1, 2, 3])
+
+
+def test_no_gradient_is_lost_without_a_warning():
+    value = picture(torch.float32, 3, 4, 5).requires_grad_()
+    for name, arguments in (("horizontal_flip", ()), ("resize", ([2, 2],)), ("adjust_brightness", (2.0,))):
+        with pytest.warns(UserWarning, match="no gradient flows back"):
+            made = getattr(F, name)(value, *arguments)
+        assert not made.requires_grad
+        torch.testing.assert_close(made, getattr(oracle, name)(value, *arguments).detach(), rtol=0, atol=1e-5)
+
+
+def test_tensors_of_other_devices_are_named():
+    with pytest.raises(RuntimeError, match="'meta': expected one on the CPU or a CUDA GPU"):
+        F.horizontal_flip(torch.zeros(3, 4, 5, device="meta"))

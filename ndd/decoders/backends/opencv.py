@@ -1,4 +1,4 @@
-"""PNG, WebP, PNM, JPEG 2000 and CIELAB TIFF by OpenCV, and JPEG where nvImageCodec is missing."""
+"""PNG, animated WebP, PNM, JPEG 2000 and CIELAB TIFF by OpenCV, and JPEG where nvImageCodec is missing."""
 
 from __future__ import annotations
 

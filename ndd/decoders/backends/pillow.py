@@ -108,7 +108,7 @@ def _decoded(data: np.ndarray, header: Header, output_type: DALIImageType) -> np
 def _tiff_pixels(image: Any, header: Header, output_type: DALIImageType) -> np.ndarray:
     if image.mode == "P":
         colours = np.array(image.tag_v2[_COLOUR_MAP], np.uint16).reshape(3, -1).T
-        rgb = colours[np.asarray(image)]
+        rgb = np.take(colours, np.asarray(image), axis=0)
     elif image.mode == "CMYK":
         inks = 255 - np.asarray(image).astype(np.uint16)
         rgb = (inks[:, :, :3] * inks[:, :, 3:] // 255).astype(np.uint8)

@@ -11,7 +11,7 @@ from ndd.decoders.headers import orientation as _orientation
 from ndd.decoders.headers.header import Header
 
 _RIFF_BYTES = 12
-_ALPHA, _EXIF = 0x10, 0x08  # flags of VP8X
+_ALPHA, _EXIF, _ANIMATION = 0x10, 0x08, 0x02  # flags of VP8X
 
 
 def is_webp(data: memoryview) -> bool:
@@ -55,6 +55,11 @@ def read_header(data: memoryview) -> Header | None:
     else:
         return None
     return Header(height, width, channels, turned)
+
+
+def is_animated(data: memoryview) -> bool:
+    """Whether a file, whose header has been read, has frames."""
+    return data[12:16] == b"VP8X" and bool(data[20] & _ANIMATION)
 
 
 def _turned(data: memoryview) -> int:

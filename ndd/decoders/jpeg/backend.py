@@ -100,11 +100,8 @@ def _decode_by(loop: Kernel, batch: PictureBatch, samples: np.ndarray, decoded: 
     call.parallel_for(loop, arguments, len(order), work, (operand, decoded.memory))
 
 
-def decode(
-    data: np.ndarray, header: Header, options: Options, window: Window | None, seen: Window | None = None
-) -> np.ndarray | None:
-    """The backend for one picture. Outside `seen` the pixels of a whole picture are undefined. Returns None while its kernel is
-    being compiled."""
+def decode(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
+    """The backend for one picture. Returns None while its kernel is being compiled."""
     if not header.plain_jpeg or header.coded_rgb or header.damaged or not _can_make(options):
         return None
     if header.progressive and header.height * header.width > progressive.MOST_PIXELS:
@@ -114,8 +111,8 @@ def decode(
     out = host_empty((y1 - y0, x1 - x0, header.out_channels(options.output_type)), np.uint8)
     data, done = np.require(data, requirements=["C"]), np.zeros(1, np.bool_)
     y, x = y0, x0
-    if seen is not None and window is None:
-        y0, x0, y1, x1 = seen
+    if options.seen is not None and window is None:
+        y0, x0, y1, x1 = options.seen
     picture = [data.ctypes.data, data.size, out.ctypes.data, out.size, y0, x0, y1, x1, y, x, out.shape[1], out.shape[2]]
     scratch = _scratch(baseline.room(data.size, x1 - x0))[None]
     arguments = _FIRST, np.array([picture]), scratch, np.array([0]), done

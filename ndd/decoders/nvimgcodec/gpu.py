@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from ndd._cuda.launch import pinned_empty
 from ndd._execution import observation
@@ -97,8 +98,6 @@ def _room(batch: PictureBatch) -> Decoded:
 
 def _allocated(batch: PictureBatch, count: int) -> Any:
     """GPU memory (u8) for all samples, one after the other."""
-    import torch
-
     if count < _LARGE:
         return device_empty((count,), torch.uint8, batch.call.device)
     step = 1 << (count.bit_length() - 4)
@@ -201,8 +200,6 @@ def _suits_the_gpu(header: Any, data: np.ndarray, options: Options) -> bool:
 
 def _converted(block: Any, options: Options) -> Any:
     """The block in the requested element type and colours. The number of launches is the same for any batch."""
-    import torch
-
     is_ycbcr = options.output_type == DALIImageType.YCbCr
     if options.dtype == np.uint8 and not is_ycbcr:
         return block
@@ -224,8 +221,6 @@ def _converted(block: Any, options: Options) -> Any:
 
 
 def _torch_type(options: Options) -> Any:
-    import torch
-
     return torch.from_numpy(np.empty(0, options.dtype)).dtype
 
 
@@ -266,8 +261,6 @@ def _one_block(batch: PictureBatch, shapes: np.ndarray, block: Any) -> Store:
 
 def _uploaded(image: np.ndarray, device: Any) -> Any:
     """An image as a 1-D tensor on the GPU, through pinned memory."""
-    import torch
-
     staged = pinned_empty(image.nbytes)
     staged.numpy()[:] = image.reshape(-1).view(np.uint8)
     kind = torch.from_numpy(np.empty(0, image.dtype)).dtype

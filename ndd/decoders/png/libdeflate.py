@@ -11,6 +11,8 @@ import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+
 from ndd._compiled.jit import External, connect_first
 
 alloc: External = External("libdeflate_alloc_decompressor", "uintp()")
@@ -34,6 +36,20 @@ def available() -> bool:
     for external in externals:
         external.connect(ctypes.pythonapi.Py_IsInitialized)
     return False
+
+
+def inflated(chunk: np.ndarray, size: int) -> np.ndarray | None:
+    """The `size` bytes of a zlib stream at the beginning of `chunk`, u8; None if it is damaged or has another length, or if no
+    wheel has the library."""
+    decompressor = alloc.in_python()() if available() else 0
+    if not decompressor:
+        return None
+    try:
+        out = np.empty(size, np.uint8)
+        places = chunk.ctypes.data, chunk.size, out.ctypes.data, size
+        return None if inflate.in_python()(decompressor, *places, 0) else out
+    finally:
+        free.in_python()(decompressor)
 
 
 def _copies() -> Iterator[Path]:

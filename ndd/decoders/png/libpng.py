@@ -7,11 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import functools
-import importlib.util
-from collections.abc import Iterator
-from pathlib import Path
 
 from ndd._compiled.jit import External, connect_first
+from ndd.decoders.bundled import OPENCV, PILLOW, copies
 
 begin: External = External("png_image_begin_read_from_memory", "int32(uintp, uintp, uintp)")
 """`begin(image, data, size)` reads the header into a `png_image`; 0 for a damaged one."""
@@ -24,14 +22,5 @@ free: External = External("png_image_free", "uintp(uintp)")
 @functools.cache
 def library() -> ctypes.CDLL | None:
     """The library, connected; None where no wheel has one."""
-    return connect_first((begin, finish, free), _copies())
-
-
-def _copies() -> Iterator[Path]:
-    """The places of libpng in wheels: OpenCV's first, because its pixels are those of DALI."""
-    for module, folder in (("cv2", "opencv*.libs"), ("PIL", "pillow.libs")):
-        spec = importlib.util.find_spec(module)
-        if spec is not None and spec.origin is not None:
-            package = Path(spec.origin).parent
-            yield from sorted(package.parent.glob(f"{folder}/libpng16*.so*"))
-            yield from sorted(package.glob(".dylibs/libpng16*.dylib"))
+    # OpenCV's copy first, because its pixels are those of DALI.
+    return connect_first((begin, finish, free), copies("libpng16", OPENCV, PILLOW))

@@ -20,7 +20,7 @@ from ndd._operator.limits import RISE
 from ndd._operator.partition import Pace, parallel_for
 from ndd._tensor.memory import host_empty
 from ndd._tensor.store import address
-from ndd.decoders.sound import batch_kernels as sound_batch, libsndfile
+from ndd.decoders.sound import batch_kernels as sound_batch, ffmpeg as _ffmpeg_sound, libsndfile
 from ndd.decoders.sound.batch_kernels import (
     ANYWHERE,
     BEFORE,
@@ -49,6 +49,7 @@ from ndd.decoders.sound.batch_kernels import (
 from ndd.decoders.sound.flac import LINE
 from ndd.decoders.sound.mpeg import TRIMMED, sound_length
 from ndd.decoders.sound.vorbis_files import Setup, setups
+from ndd.installation import install_command
 
 if TYPE_CHECKING:
     from ndd._compiled.jit import Kernel
@@ -124,7 +125,7 @@ def soundfile() -> Any:
     try:
         import soundfile
     except (ImportError, OSError) as error:
-        raise ImportError(f'sound files need soundfile: pip install "ndd-dataloading[audio]" ({error})') from None
+        raise ImportError(f"sound files need soundfile: {install_command('audio')} ({error})") from None
     return soundfile
 
 
@@ -378,8 +379,6 @@ def _last_page(source: np.ndarray | str) -> int:
 
 
 def _by_ffmpeg(source: np.ndarray | str, wanted: Wanted, refusal: str) -> tuple[np.ndarray, float]:
-    from ndd.decoders.sound import ffmpeg as _ffmpeg_sound
-
     samples, rate = _ffmpeg_sound.decode(source, refusal)
     _check_stretch(rate, wanted)
     first, count = _part(len(samples), rate, wanted)
@@ -399,7 +398,7 @@ def _part(frames: int, rate: float, wanted: Wanted) -> tuple[int, int]:
 
 def _check_stretch(rate: float, wanted: Wanted) -> None:
     """Refuses a rate that would turn a few bytes into gigabytes."""
-    if stretches(rate, wanted.sample_rate):
+    if stretches.interpreted(rate, wanted.sample_rate):  # two numbers are not worth a kernel
         raise RuntimeError(
             f"the file states a sampling rate of {rate:g} Hz, too low to resample to {wanted.sample_rate:g} Hz: it is damaged"
         )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from ndd.decoders import pyav
+from ndd.installation import install_command
 
 _MOST_FAULTS = 64  # consecutive errors of a container, after which the rest is abandoned
 _NO_FILE = (errno.ENOENT, errno.EACCES)
@@ -27,7 +28,7 @@ def decode(source: np.ndarray | str, refusal: str) -> tuple[np.ndarray, float]:
     av = pyav.library()
     if av is None:
         raise RuntimeError(
-            f'no sound can be read: {refusal}. AAC, WMA and similar formats need av: pip install "ndd-dataloading[audio]"'
+            f"no sound can be read: {refusal}. AAC, WMA and similar formats need av: {install_command('audio')}"
         )
     faults, damage = (av.error.FFmpegError, ValueError, OSError), list[BaseException]()
     try:
@@ -42,8 +43,8 @@ def decode(source: np.ndarray | str, refusal: str) -> tuple[np.ndarray, float]:
             raise
         damage, whole, samples, rate = [error], True, np.empty((0, 1), np.float32), 0.0
     if rate <= 0 or (damage and (whole or not len(samples))):
-        said = getattr(damage[0], "strerror", None) or damage[0] if damage else "it has no sampling rate"
-        raise RuntimeError(f"no sound can be read: {refusal}; FFmpeg: {said}")
+        reason = getattr(damage[0], "strerror", None) or damage[0] if damage else "it has no sampling rate"
+        raise RuntimeError(f"no sound can be read: {refusal}; FFmpeg: {reason}")
     return samples, rate
 
 

@@ -71,7 +71,7 @@ def _(clips, *, videos):
 
 @decoded_clips.cuda
 def _(launch, clips, out, clip):
-    from ndd.decoders.video import gpu as _video_gpu
+    from ndd.decoders.video import gpu as _video_gpu  # four modules that GPUs alone need
 
     videos, numbers = clip[0].videos, np.array([sequence.video for sequence in clip])
     each = np.unique(numbers).tolist()

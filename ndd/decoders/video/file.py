@@ -315,8 +315,8 @@ class VideoFile:
     def _bad(self, wanted: int) -> RuntimeError:
         damage, self._frames = self._damage, None
         when = f"frame {wanted} of {self.shape.frames} ({self.seconds(wanted):.3f} s)"
-        said = "" if damage is None else f": {damage}"
-        return RuntimeError(f"{when} cannot be decoded, the data is damaged or cut off{said}")
+        reason = "" if damage is None else f": {damage}"
+        return RuntimeError(f"{when} cannot be decoded, the data is damaged or cut off{reason}")
 
     def _go_to(self, key: int) -> None:
         """Restarts at a key frame, or at the beginning if the file is not seekable."""

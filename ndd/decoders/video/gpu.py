@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from ndd._cuda.launch import pinned_empty
 from ndd._operator import bad_sample
@@ -69,8 +70,6 @@ class Pictures:
     """Decoded frames on a GPU: `table`, int64 `[N, 2]`, has the address and the kind of each."""
 
     def __init__(self, sizes: np.ndarray, device: Any):
-        import torch
-
         # Frames begin at multiples of 4, for the engine's copies.
         ends = np.cumsum(-(-sizes // 4) * 4)
         self.memory = torch.empty(int(ends[-1]) if len(ends) else 0, dtype=torch.uint8, device=torch_device(device))

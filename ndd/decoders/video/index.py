@@ -18,6 +18,7 @@ from ndd.decoders import pyav
 from ndd.decoders.size_limits import get_max_pixels
 from ndd.decoders.video.color import FULL_RANGE, PLANAR
 from ndd.decoders.video.packets import Places, rows_of
+from ndd.installation import install_command
 
 Index = dict[str, np.ndarray]
 
@@ -234,5 +235,5 @@ def library() -> Any:
     """The module of PyAV. If it is missing, raises an ImportError that tells how to install it."""
     av = pyav.library()
     if av is None:
-        raise ImportError('Decoding video needs PyAV: pip install "ndd-dataloading[video]"')
+        raise ImportError(f"Decoding video needs PyAV: {install_command('video')}")
     return av

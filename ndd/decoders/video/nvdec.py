@@ -16,6 +16,7 @@ import threading
 from typing import Any
 
 import numpy as np
+import torch
 
 from ndd.decoders.video.nvdec_calls import (
     CALLS,
@@ -195,8 +196,6 @@ class _Session:
 
     def close(self) -> None:
         """Releases the engine's memory."""
-        import torch
-
         with torch.cuda.device(self.key[0]):
             library().cuvidDestroyDecoder(self.handle)
 
@@ -261,8 +260,6 @@ class Decoder:
     """
 
     def __init__(self, codec: str, extradata: bytes, device: int, size: tuple[int, int], after: Any):
-        import torch
-
         library()
         self._name, self._device, self._size = codec.removeprefix("lib"), device, size
         if self._name not in _CODECS:
@@ -289,8 +286,6 @@ class Decoder:
 
     def wait_for(self, stream: Any) -> None:
         """Delays all further writes until the work queued in `stream` has finished."""
-        import torch
-
         torch.cuda.set_device(self._device)
         self._stream.wait_stream(stream)
 

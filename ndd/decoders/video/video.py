@@ -58,7 +58,7 @@ def video(
     CPU: its transform is not defined to the last bit) and, on GPUs that can, AV1. The CPU decodes what is not 4:2:0, interlaced,
     too small or too large for the engines, damaged, or without times; the logger "ndd.video" reports that at the level INFO.
 
-    Needs PyAV: `pip install "ndd-dataloading[video]"`.
+    Needs PyAV (the extra `video`).
 
     Raises RuntimeError for bytes that are not a video, have no video stream, or are damaged at a frame that is asked for;
     for arguments that exclude each other, a start beyond the end, and a stride below 1.
@@ -184,7 +184,7 @@ def _(encoded, out, clip):
 @video.cuda
 def _(launch, encoded, out, clip, fill):
     """The engines of the GPU decode, else the CPU. The number of launches is the same for any batch."""
-    from ndd.decoders.video import gpu as _video_gpu
+    from ndd.decoders.video import gpu as _video_gpu  # four modules that GPUs alone need
 
     pieces, wanted, count = [], [], 0
     wide = _video_gpu.pieces_at_once(len(clip))

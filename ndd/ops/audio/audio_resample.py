@@ -120,12 +120,13 @@ def _from_zero(values: Values) -> Any:
     number = values.numbers
     if not values.varies:
         number = float(values.kind.type(number))
-        if not number >= 0:
-            raise values.error(0, f"`{values.name}` is to be positive, got {values.kind.type(number)}")
+        if not 0 <= number < np.inf:
+            raise values.error(0, f"`{values.name}` is to be positive and finite, got {values.kind.type(number)}")
         return number
-    if not (number >= 0).all():
-        i = int(np.flatnonzero(~(number >= 0))[0])
-        raise values.error(i, f"`{values.name}` is to be positive, got {number.reshape(-1)[i]}")
+    possible = (number >= 0) & (number < np.inf)
+    if not possible.all():
+        i = int(np.flatnonzero(~possible)[0])
+        raise values.error(i, f"`{values.name}` is to be positive and finite, got {number.reshape(-1)[i]}")
     return number.astype(np.float64)
 
 

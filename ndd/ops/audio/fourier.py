@@ -8,12 +8,14 @@ called from a pool of threads, a small transform then takes a hundred times as l
 
 from __future__ import annotations
 
+import ctypes
 import functools
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 
 from ndd._compiled.jit import External, kernel
 
@@ -29,8 +31,6 @@ class Transform:
     """MKL's plan for real rows of `n` numbers; threads may share it. Its `handle` is for `forward`."""
 
     def __init__(self, library: Any, n: int):
-        import ctypes
-
         self._forward = library.DftiComputeForward
         plan = ctypes.c_void_p()
         status = library.DftiCreateDescriptor_s_1d(ctypes.byref(plan), _REAL, ctypes.c_long(n))
@@ -45,8 +45,6 @@ class Transform:
 
     def __call__(self, row: np.ndarray) -> None:
         """As `forward`."""
-        import ctypes
-
         self._forward(ctypes.c_void_p(self.handle), ctypes.c_void_p(row.ctypes.data))
 
 
@@ -59,10 +57,6 @@ def transform(n: int) -> Transform | None:
 
 @functools.cache
 def _mkl() -> Any:
-    import ctypes
-
-    import torch
-
     try:
         library = ctypes.CDLL(torch._C.__file__)  # with all libraries that it is linked with
         forward.connect(library.DftiComputeForward)

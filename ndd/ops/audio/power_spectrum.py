@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cuda import fourier
 from ndd._operator import Plan, bad_sample, like, operator
 from ndd._operator.partition import each_run
 from ndd._tensor.small_arrays import equal_rows
@@ -83,8 +84,6 @@ def _(call, plan, input, out):
 
 @power_spectrum.cuda("power_spectrum.cu")
 def _(launch, input, out, length, extent, axis, power):
-    from ndd._cuda import fourier
-
     outer, inner = volumes(input.shapes[:, :axis]), volumes(input.shapes[:, axis + 1 :])
     lines = outer * inner
     lengths = [int(length[0])] if equal_rows(length) else sorted(set(length.tolist()))

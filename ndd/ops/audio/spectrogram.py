@@ -11,6 +11,7 @@ import numpy as np
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
 from ndd._compiled.simd import TILE, prefetch_to_write, transpose_tile
+from ndd._cuda import fourier
 from ndd._operator import Plan, bad_sample, operator, output
 from ndd._operator.fusion import Continuation, continuation, hand_over
 from ndd._operator.naming import raise_first
@@ -332,8 +333,6 @@ def _(signal, *, center_windows, layout, nfft, power, reflect_padding, window_fn
 
 @spectrogram.cuda("spectrogram.cu")
 def _(launch, signal, out, frames, layout, power):
-    from ndd._cuda import fourier
-
     rows = fourier.memory(launch, frames.counts, frames.nfft)
     window = launch.table(frames.window, cached=True)
     fields = {"n": frames.lengths, "windows": frames.counts, "window": window, "rows": rows}

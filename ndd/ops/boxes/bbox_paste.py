@@ -6,7 +6,7 @@ import numpy as np
 
 from ndd._compiled.jit import kernel
 from ndd._operator import PerSample, Plan, bad_sample, like, operator
-from ndd.ops.boxes.columns import check_columns
+from ndd.ops.boxes.box_columns import check_columns
 
 
 @operator(types=("f32",))

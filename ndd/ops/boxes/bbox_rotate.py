@@ -7,7 +7,7 @@ import numpy as np
 from ndd._compiled.jit import kernel
 from ndd._operator import PerSample, bad_sample, computed_on_host, operator, output
 from ndd._tensor.dtype import float32, int32
-from ndd.ops.boxes.columns import check_boxes, check_labels, divided, joined
+from ndd.ops.boxes.box_columns import check_boxes, check_labels, divided, joined
 from ndd.ops.image.rotate import turned_extents
 
 _MODES = ("expand", "fixed", "halfway")

@@ -6,7 +6,15 @@ import numpy as np
 
 from ndd._operator import PerSample, computed_on_host, operator, output
 from ndd._tensor.dtype import float32, int32
-from ndd.ops.boxes.columns import check_boxes, check_labels, check_threshold, cut_off, divided, joined, least_upright
+from ndd.ops.boxes.box_columns import (
+    check_boxes,
+    check_labels,
+    check_threshold,
+    cut_off,
+    divided,
+    joined,
+    least_upright,
+)
 
 
 @operator(types=("f32",), reads="cpu", outputs=lambda labels, output_bbox_indices: 1 + labels + output_bbox_indices)

@@ -10,7 +10,7 @@ from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
 from ndd._operator import Plan, operator, output
 from ndd._tensor.dtype import float32, int32
-from ndd.ops.boxes.columns import check_boxes, check_labels
+from ndd.ops.boxes.box_columns import check_boxes, check_labels
 
 
 @operator(types=("f32",), outputs=2)

@@ -13,7 +13,7 @@ from ndd._compiled.jit import kernel
 from ndd._cpu.philox import stream_words
 from ndd._operator import PerSample, Values, bad_sample, computed_on_host, operator, output
 from ndd._tensor.dtype import float32, int32
-from ndd.ops.boxes.columns import check_boxes, divided, joined
+from ndd.ops.boxes.box_columns import check_boxes, divided, joined
 
 _F, _U = np.float32, np.uint64
 _WORDS = 64  # random words that are made at once

@@ -60,7 +60,7 @@ def _plan_scaling(input, *, dtype, brightness=None, brightness_shift=None, contr
         _numbers(brightness), _numbers(brightness_shift, 0.0), _numbers(contrast), center,
         half_range(dtype or input.dtype, whole=True),
     )  # fmt: skip
-    matrix = _kept_scaling(*numbers) if _are_constant(numbers) else _scaling(*numbers)
+    matrix = _cached_scaling(*numbers) if _are_constant(numbers) else _scaling(*numbers)
     return _plan(input, dtype, matrix, scale_elements)
 
 
@@ -97,8 +97,8 @@ def _mixing(hue: Any, saturation: Any, value: Any, brightness: Any, contrast: An
 
 # Values that do not change from call to call are cached. (Nothing writes to these arrays. They stay writable, because the
 # compiler treats read-only arrays as a separate type.)
-_kept_scaling = functools.lru_cache(64)(_scaling)
-_kept_mixing = functools.lru_cache(64)(_mixing)
+_cached_scaling = functools.lru_cache(64)(_scaling)
+_cached_mixing = functools.lru_cache(64)(_mixing)
 
 
 def _column(values: Any) -> np.ndarray:
@@ -132,7 +132,7 @@ def _plan_mixing(input, *, dtype, hue=None, saturation=None, value=None, brightn
         raise bad_sample(i, f"expected 3 channels (RGB), got {channels[i]}: shape {shape}")
     grey = 0.5 if input.dtype.name in ("f16", "f32") else 128.0
     numbers: Any = (_numbers(hue, 0.0), *map(_numbers, (saturation, value, brightness, contrast)), grey)
-    return _plan(input, dtype, _kept_mixing(*numbers) if _are_constant(numbers) else _mixing(*numbers), mix_channels)
+    return _plan(input, dtype, _cached_mixing(*numbers) if _are_constant(numbers) else _mixing(*numbers), mix_channels)
 
 
 def _plan(input: Operand, dtype: DType | None, matrix: np.ndarray, kernel: Any) -> Plan:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 
 from ndd._compiled.jit import kernel
@@ -11,6 +9,7 @@ from ndd._operator import Plan, like, operator
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32
+from ndd._tensor.user_line import warn_user
 
 _LAST_KEY = 65535
 
@@ -54,7 +53,7 @@ def lookup_table(
     if input.dtype.kind not in (DType.Kind.signed, DType.Kind.unsigned):
         raise RuntimeError(f"lookup_table: Unsupported input type: {input.dtype}. Expected an integer type.")
     if output_dtype is not None:
-        warnings.warn("lookup_table: `output_dtype` is deprecated: use `dtype`", DeprecationWarning, stacklevel=5)
+        warn_user("lookup_table: `output_dtype` is deprecated: use `dtype`", DeprecationWarning)
     listed = np.asarray(() if keys is None else keys)
     n_values = 0 if values is None else len(values)
     if len(listed) != n_values:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._cuda import transfer
 from ndd._operator import bad_sample, like, operator
 from ndd._tensor import Store
 
@@ -70,8 +71,6 @@ def _write(name: str, image: np.ndarray) -> None:
 
 
 def _copied(store: Store) -> Store:
-    from ndd._cuda import transfer
-
     return transfer.to_cpu(store)
 
 

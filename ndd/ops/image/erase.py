@@ -53,7 +53,7 @@ def erase(
     `out[i] = in[i]`. Fractions of start and end are dropped, and parts outside the array ignored.
     torchvision's `erase` corresponds to one region with `anchor=[i, j], shape=[h, w], axis_names="HW"`.
 
-    Raises RuntimeError for anchors and shapes that do not fit each other or the axes.
+    Raises RuntimeError for anchors and shapes that do not fit each other or the axes, or that are NaN.
 
     >>> import ndd
     >>> ndd.erase(ndd.tensor([[1, 2, 3], [4, 5, 6]], layout="HW"), anchor=[0, 1], shape=[2, 1]).torch()
@@ -90,12 +90,18 @@ def _(
         starts, own = _regions(anchor, extents, bool(normalized or normalized_anchor))
     for i in np.flatnonzero(counts != own)[:1]:
         raise bad_sample(int(i), "`anchor` and `shape` must have the same number of elements")
-    low = starts - sizes / 2 if centered_anchor else starts
+    with np.errstate(invalid="ignore"):
+        low = starts - sizes / 2 if centered_anchor else starts
+        high = low + sizes
+    for i in np.flatnonzero(np.isnan(high).any(axis=(1, 2)))[:1]:  # also infinite ones whose sum is none
+        raise bad_sample(
+            int(i), f"`anchor` and `shape`: expected numbers, got {starts[i].tolist()} and {sizes[i].tolist()}"
+        )
     bounds = np.zeros((n, max(1, sizes.shape[1]), 2, input.ndim), np.int64)
     if sizes.shape[1]:
         bounds[:, :, 1] = input.shapes[:, None]
         bounds[:, :, 0, chosen] = np.clip(low, 0, extents)
-        bounds[:, :, 1, chosen] = np.clip(low + sizes, 0, extents)
+        bounds[:, :, 1, chosen] = np.clip(high, 0, extents)
     if (bounds == bounds[:1]).all():
         bounds = np.broadcast_to(bounds[:1], bounds.shape)
     return region_plan(input, bounds, fill_value, layout)
@@ -130,7 +136,8 @@ def _regions(values: Values | None, extents: np.ndarray, normalized: bool) -> tu
     for own, row in zip(padded, rows, strict=True):
         own[: row.size] = row.reshape(-1)
     regions = padded.reshape(len(rows), -1, count) if padded.size else np.zeros((1, 0, count), np.float32)
-    regions = regions * extents.astype(np.float32) if normalized else regions
+    with np.errstate(invalid="ignore"):
+        regions = regions * extents.astype(np.float32) if normalized else regions
     return np.broadcast_to(regions, (n, *regions.shape[1:])), np.broadcast_to(sizes, n)
 
 

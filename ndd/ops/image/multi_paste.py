@@ -101,7 +101,7 @@ def _(*inputs, dtype, in_ids, output_size, **places):
     size = _pixels("shapes", places, counts, images[:, :2], np.ceil, images[:, :2] - low)
     target = _pixels("out_anchors", places, counts, canvas[owner], np.floor, 0 * low)
     for name, start, limit in (("image", low, images[:, :2]), ("canvas", target, canvas[owner])):
-        for k in np.flatnonzero(((start < 0) | (size < 0) | (start + size > limit)).any(axis=1))[:1]:
+        for k in np.flatnonzero(((start < 0) | (size < 0) | (start > limit - size)).any(axis=1))[:1]:
             shape, at, whole = (tuple(v[k].tolist()) for v in (size, start, limit))
             text = f"region {place[k]} of shape {shape} at {at} reaches outside its {name} of shape {whole}"
             raise bad_sample(int(owner[k]), text)
@@ -134,10 +134,11 @@ def _pixels(name: str, places: dict[str, Any], counts: np.ndarray, scale: np.nda
     values, share = places[name], places[f"{name}_rel"]
     if values is None and share is None:
         return default
-    rows = (values or share).arrays()
+    chosen = share if values is None else values
+    rows = chosen.arrays()
     for i, (row, count) in enumerate(zip(rows, counts.tolist(), strict=True)):
         if row.shape != (count, 2):
-            raise bad_sample(i, f"`{name}`: expected shape {(count, 2)}, (regions, 2), got {row.shape}")
+            raise bad_sample(i, f"`{chosen.name}`: expected shape {(count, 2)}, (regions, 2), got {row.shape}")
     pixels = np.concatenate(rows)
     return pixels if share is None else whole(pixels * scale.astype(np.float32)).astype(np.int64)
 

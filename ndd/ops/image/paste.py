@@ -7,6 +7,8 @@ import numpy as np
 from ndd._operator import PerSample, Values, like, operator
 from ndd.ops.image.window import cut_on_gpu, window_plan
 
+_MOST = 1 << 20  # of a ratio, and pixels of an extent: larger products would wrap
+
 
 @operator(layouts=("HWC",), masks=True, types=("u8",))
 def paste(
@@ -35,8 +37,8 @@ def paste(
     `PIL.ImageOps.expand` and `cv2.copyMakeBorder` take the border of each side in pixels; torchvision's
     `RandomZoomOut` draws ratio and place.
 
-    Raises ValueError for other layouts, RuntimeError for positions outside [0, 1], a ratio below 1, and colours that do
-    not fit.
+    Raises ValueError for other layouts, RuntimeError for positions outside [0, 1], a ratio below 1, numbers above 2**20, and
+    colours that do not fit.
 
     >>> import ndd, numpy as np
     >>> ndd.paste(ndd.tensor(np.ones((1, 1, 3), np.uint8), layout="HWC"), ratio=3, fill_value=0)[:, :, 0].torch()
@@ -53,7 +55,8 @@ def paste(
 
 @paste.plan
 def _(input, *, fill_value, min_canvas_size, n_channels, paste_x, paste_y, ratio):
-    scale, least = _numbers(ratio, 1, np.inf, "at least 1"), min_canvas_size.each().astype(np.int64)
+    scale = _numbers(ratio, 1, _MOST, f"from 1 to {_MOST:,}")
+    least = _numbers(min_canvas_size, -_MOST, _MOST, f"up to {_MOST:,}").astype(np.int64)
     shapes, starts = input.shapes.copy(), np.zeros_like(input.shapes)
     for axis, place in enumerate((paste_y, paste_x)):
         position = _numbers(place, 0, 1, "from 0 to 1")

@@ -8,14 +8,13 @@ from ndd._cpu.windows import place_windows
 from ndd._cuda.resample import resample_batch
 from ndd._operator import PerSample, like, operator
 from ndd._tensor.dtype import DType
-from ndd.ops.image.extents import cut_windows
 from ndd.ops.image.resample_on_cpu import resample_on_cpu
+from ndd.ops.image.resize_extents import cut_windows
 from ndd.ops.image.resize_geometry import (
     LAYOUTS,
     TYPES,
     Geometry,
     asked_geometry,
-    check_choice,
     check_resize,
     resample_plan,
     resampled_part,
@@ -45,7 +44,6 @@ def resize_crop_mirror(
     minibatch_size: int = 32,
     mirror: PerSample[int] = 0,
     mode: str | None = None,
-    out_of_bounds_policy: str = "edge",
     resize_longer: PerSample[float] = None,
     resize_shorter: PerSample[float] = None,
     resize_x: PerSample[float] = None,
@@ -70,7 +68,6 @@ def resize_crop_mirror(
         crop: height and width of the window, or depth, height and width (the depth does not matter to images); the
             fraction is dropped. 0 or less: the whole extent. A window may be larger than the resized image: beyond it the edge
             is repeated, for the nearest pixel too (there DALI's CPU operator reads memory after the row, or crashes).
-        out_of_bounds_policy: "edge" (default), or "trim_to_shape": a window is at most as large as the resized image.
         crop_w, crop_h, crop_d: the same numbers separately; `crop_w` and `crop_h` belong together.
         crop_pos_x, crop_pos_y, crop_pos_z: the position of the window, 0 (left, top, front) to 1. Its start is
             `crop_pos * (extent - crop)`, rounded.
@@ -86,8 +83,7 @@ def resize_crop_mirror(
     window is larger than the image.
 
     Raises RuntimeError as `resize`, for a `crop` of other than 2 or 3 numbers or beside `crop_w` and `crop_h`, one of
-    these alone, positions outside [0, 1], an unknown `rounding` and an unknown `out_of_bounds_policy`; ValueError for other
-    layouts and filters.
+    these alone, positions outside [0, 1] and an unknown `rounding`; ValueError for other layouts and filters.
 
     >>> import ndd
     >>> image = ndd.tensor([[[0], [10], [20], [30]]], dtype=ndd.uint8, layout="HWC")
@@ -98,17 +94,14 @@ def resize_crop_mirror(
     """
     check_resize("resize_crop_mirror", **locals())
     check_crop("resize_crop_mirror", crop=crop, crop_d=crop_d, crop_h=crop_h, crop_w=crop_w, rounding=rounding)
-    check_choice("out_of_bounds_policy", out_of_bounds_policy, ("edge", "trim_to_shape"))
     return like(input, dtype=dtype)
 
 
 @resize_crop_mirror.plan
-def _(input, *, mirror, out_of_bounds_policy, rounding, **arguments):
+def _(input, *, mirror, rounding, **arguments):
     axes, geometry = asked_geometry(input, **arguments)
     letters = "".join(input.layout[a] for a in axes)
     sizes, places = crop_sizes(letters, **arguments), crop_places(letters, **arguments)
-    if out_of_bounds_policy == "trim_to_shape":
-        sizes = np.minimum(sizes, geometry.size)
     bits = np.array([{"W": 1, "H": 2, "D": 4}[letter] for letter in letters])
     if arguments["rule"] == "torchvision":
         geometry, wrong = _windows_of_results(geometry, sizes, places, rounding, (mirror.each()[:, None] & bits) != 0)

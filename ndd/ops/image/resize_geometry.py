@@ -26,7 +26,7 @@ from ndd._operator import Operand, Plan, Values, bad_sample
 from ndd._operator.unit_warnings import warn_of_part_of_pixel
 from ndd._tensor import DType, Spec
 from ndd._tensor.small_arrays import columns, few_zeros
-from ndd.ops.image.extents import choose_filters, fit_extents
+from ndd.ops.image.resize_extents import choose_filters, fit_extents
 
 LAYOUTS = ("HWC", "FHWC", "CHW", "FCHW", "CFHW", "DHWC", "FDHWC", "CDHW", "FCDHW", "CFDHW")
 MODES = ("default", "stretch", "not_larger", "not_smaller")
@@ -245,8 +245,8 @@ def source_region(
         near = (places >= -_OUTSIDE) & (places <= extents + _OUTSIDE)  # False for NaN
         if not near.all():
             i = int(np.flatnonzero(~near.all(axis=1))[0])
-            said = f"at most {_OUTSIDE:,.0f} pixels outside the {' x '.join(map(str, extents[i]))} of the input"
-            raise bad_sample(i, f"`{name}`: expected a place {said}, got {np.broadcast_to(places, extents.shape)[i]}")
+            limit = f"at most {_OUTSIDE:,.0f} pixels outside the {' x '.join(map(str, extents[i]))} of the input"
+            raise bad_sample(i, f"`{name}`: expected a place {limit}, got {np.broadcast_to(places, extents.shape)[i]}")
     return _widen(start.astype(np.float32), end.astype(np.float32))
 
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from ndd._cpu.gather import PIECE, gather_loop
+from ndd._cuda import transfer
+from ndd._cuda.scope import on_stream, wait_for
 from ndd._operator import Call, like, operator
 from ndd._tensor import Store, bind_operations
 from ndd._tensor.memory import host_empty
@@ -59,8 +61,6 @@ def _(call, input):
 
 @copy.cuda
 def _(launch, input):
-    from ndd._cuda import transfer
-
     store = _samples(launch.call, input)
     if store.on_cpu:
         moved = transfer.to_gpu(store, launch.device, launch.call.spread)
@@ -115,9 +115,6 @@ def _like(store: Store, **memory: Any) -> Store:
 
 def _fetched(call: Call, store: Store) -> Store:
     """Copies from a GPU to the CPU, on the stream of the GPU that holds the value."""
-    from ndd._cuda import transfer
-    from ndd._cuda.scope import on_stream, wait_for
-
     number = store.device.device_id or 0
     stream = call.context._stream_on(number)
     wait_for(store, stream)

@@ -10,6 +10,8 @@ import numpy as np
 from ndd._compiled.intrinsics import each
 from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import next_index
+from ndd._cuda import transfer
+from ndd._cuda.launch import Room
 from ndd._operator import Call, PerSample, Values, bad_sample, like, operator, output
 from ndd._tensor import Device, DType, Spec, Store
 from ndd._tensor.convert import convert_array
@@ -198,8 +200,6 @@ def _filled(call: Call, shapes: np.ndarray, value: Any) -> Store:
             _broadcast(target, convert_array(np.asarray(source), value.dtype.name, dtype.name), i)
     if call.device.device_id is None:
         return store
-    from ndd._cuda import transfer
-
     return transfer.to_gpu(store, call.device)
 
 
@@ -244,8 +244,6 @@ _fill_words.fallback()
 
 def _filled_there(spec: Spec, shapes: np.ndarray, number: np.ndarray) -> Store:
     """Fills arrays on the GPU, with torch."""
-    from ndd._cuda.launch import Room
-
     store = Room(shapes, len(shapes), []).store(spec)
     flat = store.flat if store.whole is None else store.whole
     width = spec.dtype.bytes

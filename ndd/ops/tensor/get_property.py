@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._cuda import transfer
 from ndd._operator import Call, Operand, operator, output
 from ndd._tensor import Device, Store
 from ndd._tensor.dtype import uint8
@@ -39,8 +40,6 @@ def _(call, input, *, key):
 
 @get_property.cuda
 def _(launch, input, *, key):
-    from ndd._cuda import transfer
-
     return transfer.to_gpu(_texts(launch.call, input, key), launch.device)
 
 

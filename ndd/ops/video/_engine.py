@@ -13,6 +13,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import torch
+
 from ndd._cuda.event import recorded
 from ndd._execution.memoize import Memoized
 
@@ -105,8 +107,6 @@ class _Buffer:
     """Memory of the driver as a tensor `[height, width, ...]`."""
 
     def __init__(self, session: Any, width: int, height: int, usage: int, device: int):
-        import torch
-
         vectors = usage != _INPUT
         description = _Description(width, height, usage, _SHORT2 if vectors else _GRAY8)
         self.handle = _pointer()
@@ -172,8 +172,6 @@ class Session:
 
     def run(self, gray: Any, hints: Any, out: Any, temporal: bool) -> None:
         """Computes the flow of a video: `gray` u8 `[F, H, W]`, `hints` and `out` f32 `[F - 1, h, w, 2]`, all on the GPU."""
-        import torch
-
         frames, flow = [frame.tensor for frame in self.frames], self.flow.tensor
         pairs = [_Inputs(frame=self.frames[1 - k].handle, reference=self.frames[k].handle) for k in range(2)]
         outputs = _Outputs(flow=self.flow.handle)

@@ -6,12 +6,14 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import torch
 
 from ndd._cpu.opencv import single_threaded
 from ndd._operator import Plan, bad_sample, operator, output
 from ndd._operator.deprecated import renamed
 from ndd._tensor.dtype import float32
 from ndd._tensor.warn_once import warn_once
+from ndd.ops.video import _engine
 from ndd.types import DALIImageType
 
 _CHANNELS = {DALIImageType.RGB: 3, DALIImageType.BGR: 3, DALIImageType.GRAY: 1}
@@ -173,8 +175,6 @@ def _means(flow: np.ndarray, grid: int) -> np.ndarray:
 
 @optical_flow.cuda
 def _(launch, input_0, input_1, out, grid, hint_grid, image_type, preset, temporal):
-    from ndd.ops.video._engine import Refused
-
     videos, flows = input_0.arrays, out.arrays
     hints = [None] * len(videos) if input_1 is None else input_1.arrays
     of_one_size: dict[tuple[int, ...], list[int]] = {}
@@ -185,7 +185,7 @@ def _(launch, input_0, input_1, out, grid, hint_grid, image_type, preset, tempor
         key = (*size, grid, None if input_1 is None else hint_grid, round(2 * preset))
         try:
             _by_engine(launch, key, [(gray[i], hints[i], flows[i]) for i in members], temporal)
-        except Refused as error:
+        except _engine.Refused as error:
             warn_once("optical_flow", f"the GPU's engine is not used, the CPU computes: {error}")
             for i in members:
                 _by_cpu(videos[i], hints[i], flows[i], grid, hint_grid, image_type, preset, temporal)
@@ -193,8 +193,6 @@ def _(launch, input_0, input_1, out, grid, hint_grid, image_type, preset, tempor
 
 def _by_engine(launch: Any, key: tuple[Any, ...], videos: list[tuple[Any, Any, Any]], temporal: bool) -> None:
     """Computes on the optical flow engine, in the order of the stream. `videos`: gray frames, hints and flow, of one size."""
-    from ndd.ops.video import _engine
-
     _engine.functions()
     with (
         _engine.sessions.using(launch.device.device_id, *key, _engine.current_context()) as session,
@@ -218,16 +216,12 @@ def _luma(videos: Any, kind: DALIImageType) -> list[Any]:
 
 
 def _gray_of(pixels: Any, kind: DALIImageType) -> Any:
-    import torch
-
     red, blue = (0, 2) if kind == DALIImageType.RGB else (2, 0)
     luma = pixels[..., red] * 0.299 + pixels[..., 1] * 0.587 + pixels[..., blue] * 0.114
     return luma.round().to(torch.uint8)
 
 
 def _by_cpu(video: Any, hints: Any, flow: Any, *options: Any) -> None:
-    import torch
-
     host = np.empty(tuple(flow.shape), np.float32)
     _search(video.cpu().numpy(), None if hints is None else hints.cpu().numpy(), host, *options)
     flow.copy_(torch.from_numpy(host))

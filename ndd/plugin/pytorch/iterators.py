@@ -8,6 +8,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+import torch
+
 from ndd.plugin.base_iterator import CountedEpochs, LastBatchPolicy, ReaderEpochs
 from ndd.plugin.pytorch.batch_sources import IterableSource, as_sources, check
 
@@ -451,8 +453,6 @@ class DALIRaggedIterator(TorchIterator):
 
 def _coo(name: str, tensors: list[Any]) -> Any:
     """1-D samples as one sparse tensor of shape [samples, longest]."""
-    import torch
-
     if any(t.ndim != 1 for t in tensors):
         raise RuntimeError(f"Output {name!r}: a sparse COO tensor is made of 1-D samples")
     device = tensors[0].device if tensors else None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from ndd._execution.errors import is_no_fault_of_data
 from ndd._tensor.secrets import error_text, redact, without_secrets
+from ndd._tensor.user_line import warn_user
 from ndd.decoders import BadSample
 from ndd.io.file import from_where
 from ndd.readers.epochs.read_ahead import Step
@@ -56,11 +56,9 @@ class BrokenRecords:
             bad = Skipped(number, without_secrets(store.source(number)), text)
             dropped.append(BadSample(place, bad.source, text))
             if not self._skipped:
-                warnings.warn(
-                    f"{self._reader}: sample {number} ({bad.source}) is left out: {text}. `reader.skipped` lists all that "
-                    "are.",
-                    UserWarning,
-                    stacklevel=6,
+                warn_user(
+                    f"{self._reader}: sample {number} ({bad.source}) is left out: {text}. `reader.skipped` lists all "
+                    "of them."
                 )
             self._skipped.setdefault(number, bad)
         count = len(self._in_a_row)

@@ -25,7 +25,7 @@ _BEYOND_PEEKING = 3  # batches read beyond what lookahead looks for: reading one
 _SECONDS_OF_A_PART = 2e-3
 _SAMPLES_AT_ONCE = 16  # in sample mode: one hand-over between threads for many samples
 _BYTES_AT_ONCE = 1 << 27  # of batches that are read together or ahead because their store wants many records at once
-# So many times `at_once` records are read ahead. One request in a hundred takes ten times as long as the others; with less
+# This many times `at_once` records are read ahead. One request in a hundred takes ten times as long as the others; with less
 # read ahead the connections would be idle while its batch waits for it.
 _TIMES_AHEAD = 8
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import threading
-import warnings
 from typing import Any, Literal
 
 from ndd._execution.errors import raise_signalled
 from ndd._tensor.secrets import redact
+from ndd._tensor.user_line import warn_user
 from ndd.readers.definition import Definition
 from ndd.readers.epochs import state as states
 from ndd.readers.epochs.batch_maker import BatchMaker
@@ -26,7 +26,7 @@ from ndd.readers.output import Output
 from ndd.readers.sampling.sampler import LastBatch, NumberStream, Order, Share
 from ndd.readers.stores.records import RecordStore, read_now
 
-_CLOSING_SECONDS = 5.0  # `close` waits so long for reads that are under way
+_CLOSING_SECONDS = 5.0  # `close` waits this long for reads that are under way
 
 
 class Session(BatchMaker):
@@ -155,11 +155,9 @@ class Session(BatchMaker):
             unfinished = self.progress.begin(self.opened()[1], epoch, run, share)
         if unfinished and not self._warned:
             self._warned = True
-            warnings.warn(
+            warn_user(
                 f"{self.name}: the epoch before was not finished, so this one goes on where it stopped (as in "
-                "DALI). Call reader.reset() before next_epoch() to start afresh.",
-                UserWarning,
-                stacklevel=4,
+                "DALI). Call reader.reset() before next_epoch() to start afresh."
             )
 
     def share(self, user: Epoch[Any] | Literal["calls"]) -> Share:

@@ -124,7 +124,7 @@ def check_order(reader: str, fields: dict[str, Any], own: dict[str, Any]) -> Non
 
 
 def names_mark(store: RecordStore) -> int:
-    """A number that follows from the names of some samples, without their folders: a data set may have moved."""
+    """A checksum of the names of some samples, without their folders, because a data set may have moved."""
     size = len(store)
     numbers = {size * i // _NAMED for i in range(_NAMED)} if size else set()
     names = [os.path.basename(without_query(store.source(n))) for n in sorted(numbers)]

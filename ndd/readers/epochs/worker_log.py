@@ -49,7 +49,7 @@ def number(loop: Loop, worker: int) -> tuple[str | None, int]:
         return None, loop.count
     if [*loop] not in [line[:3] for line in _lines(_file)]:
         _write(_file, [*loop, worker, None])
-    origin, before, told = None, dict[Any, None](), dict[Any, set[int]]()
+    origin, before, writers = None, dict[Any, None](), dict[Any, set[int]]()
     for reader, seed, count, writer, place in _lines(_file):
         if reader != loop.reader:
             continue
@@ -57,13 +57,13 @@ def number(loop: Loop, worker: int) -> tuple[str | None, int]:
         if other == loop:
             break
         if place is None:
-            if other not in told:
+            if other not in writers:
                 before[other] = None
-        elif writer in told.get(other, {writer}):  # the first to tell of it, or of this loop once more
-            origin, told[other] = place, {writer}
+        elif writer in writers.get(other, {writer}):  # the first line of it, or of this loop once more
+            origin, writers[other] = place, {writer}
             before.clear()
         else:
-            told[other].add(writer)
+            writers[other].add(writer)
     return origin, len(before)
 
 
@@ -103,7 +103,7 @@ def _open() -> None:
     if _file is not None or not hasattr(os, "pread"):
         return
     with contextlib.suppress(OSError):  # without descriptors or memory loops are not told apart, see `number`
-        import fcntl
+        import fcntl  # Windows lacks it
 
         file = _nameless()
         fcntl.fcntl(file, fcntl.F_SETFL, fcntl.fcntl(file, fcntl.F_GETFL) | os.O_APPEND)

@@ -1,5 +1,5 @@
-"""Reads files and ranges of files: many in one call without the GIL, into shared pooled memory. Nothing is mapped: if a mapped
-file gets shorter, the process ends, and mapping saves only 2 to 4 us of a record of 100 kB.
+"""Reads files and ranges of files: many in one call without the GIL, into shared pooled memory. Nothing is mapped: the process
+ends if a mapped file gets shorter, and mapping saves only 2 to 4 us of a record of 100 kB.
 
 Paths may be URLs of objects (`ndd.io.object_store`); their ranges are requested in parallel.
 A range that cannot be read is an `OSError` in its place and harms no other. Files that are not regular (a FIFO, a device, a
@@ -78,9 +78,9 @@ class OpenFiles:
         """The statuses of the objects from their store; None for files."""
         return self._statuses if self._remote and len(self.sizes) else None
 
-    def _told(self, said: Sequence[Status | OSError]) -> None:
-        self._statuses = list(said)
-        self._sizes[:] = [-1 if isinstance(s, OSError) else s.size for s in said]
+    def _told(self, statuses: Sequence[Status | OSError]) -> None:
+        self._statuses = list(statuses)
+        self._sizes[:] = [-1 if isinstance(s, OSError) else s.size for s in statuses]
 
     def read(self, numbers: Any, offsets: Any, sizes: Any) -> list[np.ndarray | OSError]:
         """`sizes[i]` bytes (-1: all) at `offsets[i]` of file `numbers[i]`, as views of one buffer, 64 bytes aligned."""
@@ -114,15 +114,15 @@ class OpenFiles:
         versions: list[str] = []
         parts: list[tuple[int, int, int]] = []  # the range, and where in it
         for k, (number, size) in enumerate(zip(numbers.tolist(), sizes.tolist(), strict=True)):
-            said = (self._statuses or [])[number]
-            if isinstance(said, OSError):
-                pieces[k] = said
+            status = (self._statuses or [])[number]
+            if isinstance(status, OSError):
+                pieces[k] = status
                 continue
             count = max(size // _REQUEST, 1)
             cuts = [size * part // count for part in range(count + 1)]
             parts += [(k, begin, end) for begin, end in pairwise(cuts)]
             paths += [self.paths[number]] * count
-            versions += [said.version] * count
+            versions += [status.version] * count
         targets = [buffer[places[k] + begin : places[k] + end] for k, begin, end in parts]
         begins, lengths = [int(offsets[k]) + begin for k, begin, _ in parts], [end - begin for _, begin, end in parts]
         for (k, _, _), part in zip(parts, read_object_ranges(paths, begins, lengths, versions, targets), strict=True):
@@ -266,8 +266,8 @@ class OpenFiles:
 
 
 def _zero_terminated(paths: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
-    """The paths as C wants them, in one u8 array, and where each begins. A path with a zero in it, of which C would see the
-    part before, and one that no file can have become empty ones, which no file has."""
+    """The paths as C wants them, in one u8 array, and where each begins. A path with a zero in it (C would see only the part
+    before) and a path that no file can have become empty, and no file has an empty path."""
     try:
         text = os.fsencode("\0".join(paths) + "\0")
     except UnicodeEncodeError:
@@ -300,8 +300,10 @@ def beginnings(paths: Sequence[str], sizes: Sequence[int]) -> list[tuple[Status,
     """Size, state and first bytes (`sizes[i]`, or all that there are) of each file, or the error of asking for it."""
     remote = [place for place, path in enumerate(paths) if is_remote(path)]
     asked = object_beginnings([paths[place] for place in remote], [sizes[place] for place in remote]) if remote else []
-    said = dict(zip(remote, asked, strict=True))
-    return [said[k] if k in said else _beginning(*both) for k, both in enumerate(zip(paths, sizes, strict=True))]
+    by_place = dict(zip(remote, asked, strict=True))
+    return [
+        by_place[k] if k in by_place else _beginning(*both) for k, both in enumerate(zip(paths, sizes, strict=True))
+    ]
 
 
 def _beginning(path: str, size: int) -> tuple[Status, np.ndarray] | OSError:
@@ -361,7 +363,7 @@ class UsualSize:
         self._bytes = 0.0
 
     def room(self, count: int) -> int:
-        """Bytes that hold so many files, mostly; 0 at first. Threads may call this while others `learn`."""
+        """Bytes that mostly suffice for this many files; 0 at first. Threads may call this while others `learn`."""
         wanted = (self._bytes + compiled.ALIGNMENT) * (count + math.sqrt(count)) if self._bytes else 0
         return int(min(wanted, _MOST_ROOM)) & -compiled.ALIGNMENT
 
@@ -373,7 +375,7 @@ class UsualSize:
 
 def read_files(paths: Sequence[str], usual: UsualSize | None = None) -> tuple[Packed | list[Any], dict[int, Exception]]:
     """The bytes of each file, as ranges of one buffer or two if possible, and the errors of unreadable files, whose bytes are
-    undefined. Who reads many files of a data set passes the same `usual` again, so that few are opened twice."""
+    undefined. Callers that read many files of a data set pass the same `usual` each time, so that few files are opened twice."""
     if not compiled.AVAILABLE or _any_remote(paths):
         contents = _each(paths, read_objects, read_slowly)
     else:
@@ -406,7 +408,7 @@ def _read_whole(paths: Sequence[str], usual: UsualSize | None) -> tuple[Packed, 
 
 
 def _room_for(sizes: np.ndarray) -> np.ndarray:
-    """Memory for files of these sizes, which may be any, as may be their sum; none if there is not enough."""
+    """Memory for files of these sizes, whose sum may exceed 64 bits; an empty array if there is not enough."""
     blocks = sum(-(-size // compiled.ALIGNMENT) for size in sizes.tolist())
     try:
         return host_empty(blocks * compiled.ALIGNMENT, np.uint8)
@@ -416,8 +418,8 @@ def _room_for(sizes: np.ndarray) -> np.ndarray:
 
 class RegularFile:
     """An open file that is read piece by piece, as for an index; a context manager. OSError if it is not a regular file.
-    Pieces of an object that lie close together are requested at once; who reads on gets twice as much each time, up to 2 MB for
-    each connection, in requests that run side by side. `known` is what its store has said of it.
+    Pieces of an object that lie close together are requested at once; a caller that reads on gets twice as much each time, up
+    to 2 MB for each connection, in requests that run side by side. `known`: its status, if the store has returned it already.
 
     Attributes:
         size: in bytes, when it was opened.

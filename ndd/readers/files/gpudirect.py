@@ -14,7 +14,9 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
+from ndd._cuda.scope import on_stream
 from ndd._execution.memoize import Memoized
 from ndd._execution.stream import Stream
 from ndd._tensor import Batch, Device, Store, Tensor
@@ -73,10 +75,6 @@ def usable(reader: str) -> bool:
 def land(pieces: Sequence[Range | np.ndarray], device: Device) -> tuple[list[Any], Stream]:
     """Copies ranges of files, and C-contiguous arrays, to a GPU: u8 tensors, or the errors of unreadable ranges; and
     the stream that owns their memory. Waits until all are there. MemoryError if the GPU has no room."""
-    import torch
-
-    from ndd._cuda.scope import on_stream
-
     sizes = [p.nbytes if isinstance(p, np.ndarray) else p.offset % _PAGE + p.size for p in pieces]
     rooms = [-(-size // _PAGE) * _PAGE for size in sizes]
     number = device.device_id or 0
@@ -96,8 +94,6 @@ def land(pieces: Sequence[Range | np.ndarray], device: Device) -> tuple[list[Any
 def _begun(piece: Range | np.ndarray, slot: Any) -> Any:
     """A file and the future of reading its range into `slot`, from the start of its first page; or an error. An array is
     copied."""
-    import torch
-
     if isinstance(piece, np.ndarray):
         return slot.copy_(torch.from_numpy(piece.reshape(-1).view(np.uint8)))
     try:

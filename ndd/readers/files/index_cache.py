@@ -63,7 +63,7 @@ def cached(
         build: makes the index.
         least: smaller containers (in bytes) are never cached.
         check: whether the arrays can be the index of this container.
-        statuses: gets the status of the container, so that who reads it need not ask for it again.
+        statuses: gets the status of the container, so that the caller need not ask for it again.
 
     The folder is `$NDD_CACHE_DIR`, else `ndd` in `$XDG_CACHE_HOME` or `~/.cache`, else one of this user in the
     system's folder for temporary files. `NDD_CACHE_DIR=` (empty) turns the cache off.
@@ -188,19 +188,19 @@ def _loaded(file: Path, state: dict[str, int | str]) -> Index | None:
                 member.compress_type for member in arrays.zip.infolist()
             ):  # we write no compressed members: they may unpack to any size
                 return None
-            said = json.loads(bytes(arrays["_state"]))
+            saved = json.loads(bytes(arrays["_state"]))
             index = {name: arrays[name] for name in arrays.files if name != "_state"}
-            return index if said == {**state, "digest": _digest(index)} else None
+            return index if saved == {**state, "digest": _digest(index)} else None
     except Exception:  # no file, or any error of `zipfile` and NumPy about a damaged one: the index is built again
         return None
 
 
 def _save(file: Path, state: dict[str, int | str], index: Index) -> None:
     """Writes an index if the disk has room."""
-    said = json.dumps({**state, "digest": _digest(index)}).encode()
+    text = json.dumps({**state, "digest": _digest(index)}).encode()
     try:
         with atomic_file(file, private=True) as out:
-            arrays: dict[str, Any] = {"_state": np.frombuffer(said, np.uint8), **index}
+            arrays: dict[str, Any] = {"_state": np.frombuffer(text, np.uint8), **index}
             np.savez(out, **arrays)  # NumPy before 2.3 stores any other argument that has a name as an array
     except OSError:  # a full disk: the next run builds it again
         pass

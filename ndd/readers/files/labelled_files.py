@@ -29,7 +29,7 @@ def label_numbers(reader: str, labels: Any, names: Sequence[str]) -> np.ndarray:
 
 
 def _label(reader: str, i: int, label: Any) -> int:
-    """A label as a number; also the text of one, as DALI takes it. ValueError for anything else."""
+    """A label as a number, which may be given as text, as in DALI. ValueError for anything else."""
     try:
         number = int(label)
         if (isinstance(label, str) or number == label) and number in LABELS:

@@ -1,4 +1,4 @@
-"""`SeekableFile`: a file or object for libraries that want a file of Python."""
+"""`SeekableFile`: a file or object for libraries that need a Python file object."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ _GAP = 1 << 16  # bytes between two ranges that are read as one
 
 
 class SeekableFile(io.RawIOBase):
-    """A file or object that can be read and sought like a file of Python. Some ranges are read at once, in large requests that
+    """A file or object that can be read and sought like a Python file object. Some ranges are read at once, in large requests
+    that
     run side by side; others when they are asked for. ValueError for ranges beyond the end."""
 
     def __init__(self, path: str, offsets: Sequence[int] = (), sizes: Sequence[int] = (), known: Status | None = None):

@@ -83,7 +83,7 @@ def _picked(values: np.ndarray, wrong: dict[int, Exception], rows: np.ndarray) -
 
 
 def _objects(name: str, column: Any, kind: Any, rows: np.ndarray) -> Values:
-    """Lists of numbers as arrays, and everything else as objects of Python; the entries of a dictionary as if they were stored
+    """Lists of numbers as arrays, and everything else as Python objects; the entries of a dictionary as if they were stored
     directly."""
     types = arrow().types
     taken = _taken(column, rows)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ndd.io.object_store import Status, is_remote
-from ndd.readers.files.columns import inside
+from ndd.readers.files.table_arguments import inside
 from ndd.readers.formats.arrow import Opened, opened, rows_of
 from ndd.readers.formats.arrow_file import read_batch
 from ndd.readers.stores.chunks import ChunkStore

@@ -33,10 +33,10 @@ _PLACE = re.compile(r"\$\.(images|annotations|categories)\[(\d+)\]")
 def annotation_index(reader: str, path: str, places: bool) -> Index:
     """The images, categories and annotations of a file as arrays; those of annotations ordered by image id.
 
-    `image_ids`, `sizes` [N, 2] (height and width, 0 where they are not told), `names` (text) and `name_ends` are in the
-    order of the file, as are `categories`. Of annotations with a box: `owners` (image ids), `boxes` f32 [M, 4],
-    `labels` (category ids), `crowds`; with `places` also `numbers` (places in the file's list), `starts` and `lengths`
-    of their segmentations in the text (length 0: none). Cached on disk.
+    `image_ids`, `sizes` [N, 2] (height and width, 0 where the file does not state them), `names` (text) and `name_ends` are in
+    the order of the file, as are `categories`. Of annotations with a box: `owners` (image ids), `boxes` f32 [M, 4], `labels`
+    (category ids), `crowds`; with `places` also `numbers` (places in the file's list), `starts` and `lengths` of their
+    segmentations in the text (length 0: none). Cached on disk.
     """
     try:
         kind, check = ("coco-places", _is_of_with_places) if places else ("coco", _is_of)
@@ -145,16 +145,16 @@ def _decoded(reader: str, path: str, text: np.ndarray) -> Any:
     try:
         return kinds.decode(whole, type=kinds.Told)
     except (kinds.DecodeError, UnicodeError, RecursionError) as error:
-        said = str(error)
-        kind = ValueError if ".bbox" in said else RuntimeError
+        message = str(error)
+        kind = ValueError if ".bbox" in message else RuntimeError
         raise kind(
-            f"{reader}: annotations_file {path!r}: expected COCO annotations as JSON, got{_named(whole, said)}: {said}"
+            f"{reader}: annotations_file {path!r}: expected COCO annotations as JSON, got{_named(whole, message)}: {message}"
         ) from error
 
 
-def _named(text: bytes, said: str) -> str:
+def _named(text: bytes, message: str) -> str:
     """Which record an error is about: " annotation 17 (id 3042)"."""
-    place = _PLACE.search(said)
+    place = _PLACE.search(message)
     if place is None:
         return " another text"
     kinds = _kinds()

@@ -183,9 +183,9 @@ class Preprocessed:
         except OSError as error:
             raise RuntimeError(f"{self._reader}: preprocessed annotations: {path}: {error.strerror}") from error
 
-    def _refuse(self, name: str, said: str) -> Any:
+    def _refuse(self, name: str, reason: str) -> Any:
         path = os.path.join(self._folder, f"{name}.dat")
-        raise RuntimeError(f"{self._reader}: preprocessed annotations: {path} is damaged: {said}")
+        raise RuntimeError(f"{self._reader}: preprocessed annotations: {path} is damaged: {reason}")
 
 
 class SavedOutlines:

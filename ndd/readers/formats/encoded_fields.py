@@ -97,7 +97,7 @@ def array_of(data: np.ndarray, kind: Any, shape: Sequence[int] | None = None) ->
         shape = [len(data) // width]
     for extent in shape:
         count *= int(extent)
-    if count * width != len(data):  # numbers of Python, which do not wrap
+    if count * width != len(data):  # Python numbers, which do not wrap
         raise ValueError(f"expected an array of {kind} and shape {[*map(int, shape)]}, got {len(data)} bytes")
     values = np.frombuffer(data.tobytes(), kind)
     return values.reshape([int(extent) for extent in shape]).astype(np.dtype(kind).newbyteorder("="))

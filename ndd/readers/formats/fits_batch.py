@@ -1,5 +1,5 @@
 """FITS files of a batch, read together: several threads take a share each, and compiled code reads it to its place in memory
-that all share (`ndd/readers/formats/fits_images.py`), so images of one shape are one array. What that leaves is read by Python."""
+that all share (`ndd/readers/formats/fits_images.py`), so images of one shape are one array. Python reads the rest."""
 
 from __future__ import annotations
 

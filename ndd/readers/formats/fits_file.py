@@ -4,8 +4,7 @@ A file is a row of HDUs, each a header and its data, in blocks of 2880 bytes. A 
 characters, `KEYWORD = value`; the data of an image are big-endian numbers, the first axis of the header the fastest.
 (FITS Standard 4.0, sections 3 to 5 and 10.) Images that are compressed tile by tile are decoded by astropy.
 
-Most files are read by compiled code (`ndd/readers/formats/fits_images.py`) and come here only if that does not support their
-content.
+Compiled code (`ndd/readers/formats/fits_images.py`) reads most files; this module reads those that it does not support.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Whether the compressed tiles of FITS images are complete: libraries that decode them read beyond the end of incomplete
-ones, and give whatever is there as pixels.
+"""Whether the compressed tiles of FITS images are complete: libraries that decode them read beyond the end of incomplete ones,
+and return whatever is there as pixels.
 
 HCOMPRESS (R. White): a head of 25 bytes (0xDD99; height, width and scale of 4 bytes, the sum of 8; a number of bit planes for
 each kind of quadrant), then the bit planes of four quadrants, each a nybble 0 and its bits, or a nybble 15 and a quadtree in a

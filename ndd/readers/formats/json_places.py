@@ -1,11 +1,11 @@
 """`places`: where values stand in a JSON text; `without`: the text without them.
 
-Why it is here: most of the text of COCO annotations are outlines, which an index does not need. With them left out by this, msgspec
-takes 0.9 ms for a megabyte of annotations, else 2.0 ms (0.4 and 0.9 s for the 450 MB of instances_train2017; Python's `json` 9 s).
+Why it is here: most of the text of COCO annotations are outlines, which an index does not need. Without them msgspec takes 0.9
+ms for a megabyte of annotations, with them 2.0 ms (0.4 and 0.9 s for the 450 MB of instances_train2017; Python's `json` 9 s).
 An outline that is needed later is read from its position.
 
-For a text that is not JSON the answer means nothing, but there is one: nothing here reads beyond the text or loops forever,
-    if the text ends with a bracket (`}`), which stands for every missing end.
+For a text that is not JSON the results mean nothing, but nothing here reads beyond the text or loops forever, provided that the
+text ends with a bracket (`}`), which stands for every missing end.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def _equal(text, at, end, key):
 
 @kernel
 def _entry(text, at, key):
-    """Of the entry of an object that begins at `at`: whether it has this key, and where its value begins."""
+    """Whether the entry at `at` of an object has this key, and where its value begins."""
     end = _text_end(text, at)
     value = _after_space(text, _after_space(text, end) + 1)
     return _equal(text, at + 1, end - 1, key), value
@@ -108,16 +108,15 @@ def _entry(text, at, key):
 
 @kernel
 def _next(text, at):
-    """From after one value in a list or object: where the next begins, or its last bracket."""
+    """Where the next value of a list or object begins, or its last bracket is; `at` is the place after a value."""
     at = _after_space(text, at)
     return _after_space(text, at + 1) if text[at] == _COMMA else at
 
 
 @kernel
 def places(text, words, listed, key, starts, lengths):
-    """Of the document's list `listed` of objects, where in u8 `text` the value of `key` of each begins, and its length (0
-    where there is none). `words`: as many of its letters as fill u64. Gives how many objects there are, but no more than
-    there are `starts`."""
+    """Writes where in u8 `text` the value of `key` begins in each object of the document's list `listed`, and its length (0 if
+    it is missing). `words`: the text, 8 letters each. Returns the number of objects, at most that of `starts`."""
     count, at = 0, _after_space(text, _after_space(text, 0) + 1)
     while text[at] == _QUOTE:
         place, at = _entry(text, at, listed)
@@ -142,16 +141,16 @@ def places(text, words, listed, key, starts, lengths):
 
 @kernel
 def without(text, starts, lengths, target):
-    """Copies u8 `text` to `target`, with a 0 in place of each of these values, which come in its order (length 0: none).
+    """Copies u8 `text` to `target`, with a 0 in place of each of these values, in the order of the text (length 0: none).
 
-    `target` has the length of the text less that of the values, and 1 for each. Gives how much of it was filled."""
+    `target` has the length of the text, less that of the values, plus 1 for each. Returns the number of bytes written."""
     source, to = np.int64(text.ctypes.data), np.int64(target.ctypes.data)
     done, at = 0, 0
     for i in range(len(starts) + 1):
         if i < len(starts) and lengths[i] == 0:
             continue
         end = starts[i] if i < len(starts) else len(text)
-        if not at <= end < at + len(target) - done + (i == len(starts)):  # of a text that is no JSON
+        if not at <= end < at + len(target) - done + (i == len(starts)):  # the text is not JSON
             break
         copy_bytes(to + done, source + at, end - at)
         done, at = done + end - at, end

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd.readers.files.columns import inside
+from ndd.readers.files.table_arguments import inside
 from ndd.readers.formats.arrow import frame_size, inflated
 from ndd.readers.formats.shards import Shard, offsets_in
 

@@ -56,8 +56,7 @@ class LmdbStore(ContainerStore):
         super().__init__(files, np.repeat(np.arange(len(files)), counts), joined["offsets"], joined["sizes"])
 
     def contents(self, data: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> Records:
-        """The outputs of several records: bytes `starts[i]` to `ends[i]` of `data`. A ValueError for a record that is not
-        what it should be."""
+        """The outputs of several records: bytes `starts[i]` to `ends[i]` of `data`. A ValueError for a damaged record."""
         raise NotImplementedError
 
     def read(self, container: int, numbers: np.ndarray) -> Records:
@@ -104,8 +103,8 @@ def _is_of(path: str, index: Index, size: int) -> bool:
 
 
 def _indexed(path: str) -> Index:
-    """Where the records of an LMDB are: of each, where the head of its node or of its overflow page begins; the bytes of
-    head and record; those of the head alone; and the head's first 8. ValueError for a file that is not an LMDB."""
+    """The places of an LMDB's records. Each has the offset of the head of its node or overflow page, the bytes of head and
+    record, those of the head alone, and the head's first 8. ValueError for a file that is not an LMDB."""
     with OpenFiles([path]) as file:
         page_size, root, depth, last, expected = _tree(file)
         pages = np.array([root] if depth else [], np.int64)
@@ -138,7 +137,8 @@ def _tree(file: OpenFiles) -> tuple[int, int, int, int, int]:
 
 
 def _meta(file: OpenFiles, offset: int) -> tuple[int, ...]:
-    """Of a meta page: bytes of a page, flags, depth, records and root of the tree, last page, number of transaction."""
+    """The fields of a meta page: bytes of a page, flags, depth, records and root of the tree, last page, number of the
+    transaction."""
     data = file.read([0], [offset], [_META.size])[0]
     if isinstance(data, OSError):
         raise data

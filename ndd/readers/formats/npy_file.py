@@ -41,8 +41,8 @@ def read_arrays(
     gpu: Device | None = None,
     usual: UsualSize | None = None,
 ) -> Records:
-    """The arrays in some files, or the region of each. An OSError or ValueError for what cannot be read. With `gpu`, local
-    files are read to that GPU by GPUDirect, as `Landed` samples. `usual`: as of `read_files`."""
+    """The arrays in some files, or the region of each. An OSError or ValueError stands in the place of a file that cannot be
+    read. With `gpu`, local files are read to that GPU by GPUDirect, as `Landed` samples. `usual`: as of `read_files`."""
     if gpu is not None and not any(map(is_remote, paths)):
         return _landed(paths, region, fill, gpu)
     return _whole_arrays(paths, usual) if region is None else Records.of(_regions(paths, region, fill))

@@ -50,9 +50,10 @@ def footers(paths: Sequence[str]) -> list[Footer | Exception]:
         for place, (size, length) in enumerate(zip(sizes.tolist(), lengths, strict=True)):
             if _TAIL < length <= size:
                 tails[place] = files.read([place], [size - length], [length])[0]
-    said: Any = files.statuses or [None] * len(paths)
+    statuses: Any = files.statuses or [None] * len(paths)
     return [
-        tail if isinstance(tail, Exception) else _footer(tail, status) for tail, status in zip(tails, said, strict=True)
+        tail if isinstance(tail, Exception) else _footer(tail, status)
+        for tail, status in zip(tails, statuses, strict=True)
     ]
 
 

@@ -82,13 +82,13 @@ class _Pages:
                 (size,) = struct.unpack_from("<I", buffer.data, at)
                 levels, content = buffer[at + 4 : end][:size], (buffer, at + 4 + size, end)
         else:
-            said = header[8]
-            count, encoding, of_levels = said[1], said[4], _RLE
-            size = said[5] + said[6]
-            if header[1] != _DATA_V2 or said[6] or not 0 <= size <= min(end - begin, header[2]):
+            page = header[8]
+            count, encoding, of_levels = page[1], page[4], _RLE
+            size = page[5] + page[6]
+            if header[1] != _DATA_V2 or page[6] or not 0 <= size <= min(end - begin, header[2]):
                 raise ValueError("lists, or levels of a wrong size")
             levels = self._data[begin : begin + size]
-            content = self._content(begin + size, end, header[2] - size, said.get(7, True))
+            content = self._content(begin + size, end, header[2] - size, page.get(7, True))
         # A run of levels can claim any number of values, but each has a size or an entry of its own.
         most = (content[2] - content[1]) // 4 if encoding == _PLAIN else self._entries()
         if not 0 <= count <= min(most, self._leaf.count):

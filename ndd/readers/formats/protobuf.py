@@ -2,8 +2,8 @@
 
 A field is a tag (`number << 3 | wire`) and a value: wire 0 a varint, 1 eight bytes, 5 four bytes, 2 a length and as many
 bytes (texts, messages, packed numbers); 3 and 4 begin and end a group, an old form that is skipped. As in all parsers of
-protobuf, a field of an unknown number or of another wire than expected is skipped, and of a field that may occur once
-the last one counts.
+protobuf, a field of an unknown number or of another wire than expected is skipped, and the last occurrence of a field that may
+occur once counts.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ TEXTS, FIRST, LAST, VARINTS, VALUE, MOST, FACTS = 0, 1, 3, 5, 6, 7, 8  # the fac
 
 @kernel
 def varint(data, at, end):
-    """The number that begins at `at`, as int64, and where it ends; -1 there if it is cut off or longer than 10 bytes."""
+    """The number that begins at `at`, as int64, and where it ends; the end is -1 if the number is cut off or longer than 10
+    bytes."""
     value, shift = 0, 0
     while at < end and shift < 70:
         byte = data[at]
@@ -88,9 +89,9 @@ def _group_end(data, at, end):
 
 @kernel
 def messages(data, starts, ends, wanted, keep_last, places, counts):
-    """The messages (wire 2) of field `wanted` in each message: start and end of the first ones to `found[i, k]`, with
-    `keep_last` of the last one to `found[i, -1]`, and how many there are to `counts[i]` (`BROKEN` for what is no
-    message)."""
+    """Finds the messages (wire 2) of field `wanted` in each message. Writes start and end of the first ones to `places[i, k]`,
+    with `keep_last` those of the last one to `places[i, -1]`, and their number to `counts[i]` (`BROKEN` for bytes that are not
+    a message)."""
     room = places.shape[1] - 1 if keep_last else places.shape[1]
     for i in range(len(starts)):
         at, count = starts[i], 0
@@ -107,14 +108,14 @@ def messages(data, starts, ends, wanted, keep_last, places, counts):
 
 @kernel
 def fields(data, starts, ends, places):
-    """The fields of each message: `found[i, number]`, as far as there are such rows, is
+    """Writes facts about the fields of each message: `places[i, number]`, as far as there are such rows, is
 
     * `TEXTS`: the number of times that it occurs with a length (wire 2),
     * `FIRST`, `FIRST + 1`: start and end of the first of these; `LAST`, `LAST + 1`: of the last one,
     * `VARINTS`: the number of times that it occurs as a varint; `VALUE`: the last one,
     * `MOST`: how many numbers it can hold at most, if it is a list of numbers, packed or not;
 
-    and `found[i, 0, 0]` is 0, or `BROKEN` for what is not a message. All of it must be 0 before.
+    and `places[i, 0, 0]` is 0, or `BROKEN` for bytes that are not a message. All of it must be 0 before.
     """
     for i in range(len(starts)):
         at = starts[i]
@@ -138,8 +139,8 @@ def fields(data, starts, ends, places):
 
 @kernel
 def numbers(data, starts, ends, wanted, wire_of_one, places, rooms, out, counts):
-    """The numbers of field `wanted` in each message, packed or not, to `out` from `places[i]` on: varints (`wire_of_one`
-    0) or the bits of four-byte numbers (5); `counts[i]` of them, `BROKEN` where packed ones are cut off, or are more than
+    """Writes the numbers of field `wanted` in each message, packed or not, to `out` from `places[i]` on: varints (`wire_of_one`
+    0) or the bits of four-byte numbers (5). Their number goes to `counts[i]`: `BROKEN` if packed ones are cut off or exceed
     `rooms[i]`."""
     for i in range(len(starts)):
         at, place, last = starts[i], places[i], places[i] + rooms[i]

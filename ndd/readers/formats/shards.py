@@ -14,9 +14,9 @@ from ndd._execution.memoize import Memoized
 from ndd._execution.signal_safe import start
 from ndd._tensor.secrets import without_secrets
 from ndd.io.object_store import connections, is_remote
-from ndd.readers.files.columns import cannot_open
 from ndd.readers.files.file_reading import OpenFiles, beginnings, read_slowly, whole_file
 from ndd.readers.files.file_tree import listed_names
+from ndd.readers.files.table_arguments import cannot_open
 from ndd.readers.formats.arrow import inflated
 from ndd.readers.formats.encoded_fields import Layout
 from ndd.readers.stores.chunks import ChunkStore
@@ -177,8 +177,8 @@ class _Shards(BatchedStore):
         if missing:
             paths = [self._paths[shards[k]] for k in missing]
             counts = self._counts[[shards[k] for k in missing]].tolist()
-            said = beginnings(paths, [4 * (count + 2) for count in counts])
-            for k, beginning, count in zip(missing, said, counts, strict=True):
+            starts = beginnings(paths, [4 * (count + 2) for count in counts])
+            for k, beginning, count in zip(missing, starts, counts, strict=True):
                 status: Any = beginning
                 try:
                     if isinstance(beginning, BaseException):

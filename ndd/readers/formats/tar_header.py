@@ -1,4 +1,4 @@
-"""`wrong_headers`: checks by the headers that the members of an archive are at the places in an index.
+"""`wrong_headers`: checks the headers of an archive's members, to see whether they are at the places in an index.
 
 A header of 512 bytes that was just read is not in the cache: reading all of it takes 1.6 us, a tenth of the time of a record
 of 100 kB. If its magic and its size are right it is a header; in archives without magic the checksum tells.

@@ -143,10 +143,10 @@ def of_all_ranks(
     if not saved:
         raise ValueError(f"{reader}.set_state: expected the states of all ranks, got an empty list")
     count = len(saved)
-    told = [state.get("shards") for state in saved]
-    if sorted(map(str, told)) != sorted(str([i, count]) for i in range(count)):
+    parts = [state.get("shards") for state in saved]
+    if sorted(map(str, parts)) != sorted(str([i, count]) for i in range(count)):
         raise ValueError(
-            f"{reader}.set_state: expected the states of shards 0 to {count - 1} of {count}, each once, got those of {told}"
+            f"{reader}.set_state: expected the states of shards 0 to {count - 1} of {count}, each once, got those of {parts}"
         )
     states = sorted(saved, key=lambda state: state["shards"][0])
     if count == shards.count and not anew:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from ndd._execution.memoize import Memoized
 from ndd._tensor.secrets import without_secrets
+from ndd._tensor.user_line import warn_user
 from ndd.io.object_store import Status, connections, is_remote
 from ndd.readers.files.file_reading import OpenFiles, statuses
 from ndd.readers.output import Record
@@ -146,8 +146,8 @@ class ContainerStore(BatchedStore):
         return self._files.using(self.paths[container], known)
 
     def _ask(self, block: int) -> list[Status | None]:
-        said = statuses(self.paths[block * _ASKED_AT_ONCE :][:_ASKED_AT_ONCE])
-        return [None if isinstance(status, OSError) else status for status in said]
+        answers = statuses(self.paths[block * _ASKED_AT_ONCE :][:_ASKED_AT_ONCE])
+        return [None if isinstance(status, OSError) else status for status in answers]
 
     def _parsed(self, number: int, piece: np.ndarray | OSError) -> Record | Exception:
         if isinstance(piece, OSError):
@@ -172,11 +172,9 @@ def warn_of_unlisted(reader: str, index: str, path: str, end: int, size: int) ->
     """Warns if the last record of an index file ends before its container does: records may be missing."""
     if end < size:
         index, path = without_secrets(index), without_secrets(path)
-        warnings.warn(
+        warn_user(
             f"{reader}: index {index!r}: its last record ends at byte {end}, {path!r} at {size}: the bytes between them are not "
-            "read. Is the index truncated, or older than the file?",
-            UserWarning,
-            stacklevel=6,
+            "read. Is the index truncated, or older than the file?"
         )
 
 

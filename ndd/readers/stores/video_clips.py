@@ -8,7 +8,6 @@ frames, not by sequences, so that no packet is decoded twice.
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -20,6 +19,7 @@ import numpy as np
 from ndd._execution.errors import is_no_fault_of_data
 from ndd._tensor.memory import host_empty
 from ndd._tensor.secrets import without_secrets
+from ndd._tensor.user_line import warn_user
 from ndd.decoders.size_limits import get_max_pixels
 from ndd.decoders.video.file import VideoFile
 from ndd.decoders.video.frames import padded
@@ -344,9 +344,9 @@ def _scanned(reader: str, videos: Sequence[Listed], skips: bool) -> tuple[list[L
     bad = {path: index for path, index in scanned.items() if isinstance(index, Exception)}
     if bad:
         first = next((path for path, error in bad.items() if is_no_fault_of_data(error)), next(iter(bad)))
-        said = without_secrets(f"{first}: {bad[first]}")
+        reason = without_secrets(f"{first}: {bad[first]}")
         if not skips or is_no_fault_of_data(bad[first]):
-            raise RuntimeError(f"{reader}: {said}") from bad[first]
-        warnings.warn(f"{reader}: {len(bad)} files are skipped, the first is {said}", UserWarning, stacklevel=6)
+            raise RuntimeError(f"{reader}: {reason}") from bad[first]
+        warn_user(f"{reader}: {len(bad)} files are skipped, the first is {reason}")
     good = [video for video in videos if not isinstance(scanned[video.path], Exception)]
     return good, [scanned[video.path] for video in good]  # type: ignore[misc]

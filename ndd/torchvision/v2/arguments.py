@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from numbers import Number
 from typing import Any
 
+from ndd.torchvision.v2.inputs import is_labels
 from ndd.torchvision.values import Fills, kind_of, tv_tensors
 
 _PADDING_MODES = ("constant", "edge", "reflect", "symmetric")
@@ -150,8 +151,6 @@ def getter_of_labels(getter: Any) -> Callable[[Any], Any] | None:
 
 def _labels_by_name(inputs: Any) -> Any:
     """The labels of a batch, of `(images, labels)`, of `(image, {"labels": ...})` or of `{"labels": ...}`."""
-    from ndd.torchvision.v2.inputs import is_labels
-
     if isinstance(inputs, tuple | list):
         inputs = inputs[1]
     if is_labels(inputs):

@@ -10,7 +10,6 @@ import numpy as np
 import torch
 
 import ndd
-from ndd._operator import bad_sample
 from ndd.ops.boxes.iou_windows import Rule, Search
 from ndd.torchvision.interpolation import interpolation_mode
 from ndd.torchvision.v2 import draws, functional as F
@@ -188,22 +187,22 @@ class RandomCrop(Transform):
     def make_params(self, flat_inputs: list[Any]) -> dict[str, Any]:
         """The border, `padding`, and the window after it: `top`, `left`, `height`, `width`."""
         words, take = draws.words(2)
-        params = self._windows(np.array([query_size(flat_inputs)]), words[None])
-        take(params.pop("words")[0])
+        params, used = self._windows(np.array([query_size(flat_inputs)]), words[None])
+        take(used)
         return {name: values[0].tolist() for name, values in params.items()}
 
     def _params_of_batch(self, chosen: list[Any], n: int) -> dict[str, Any]:
         if type(self).make_params is not RandomCrop.make_params or not n:
             return super()._params_of_batch(chosen, n)
-        return self._windows(batch_sizes(chosen), draws.words_of_batch(n, 2).streams(n))
+        return self._windows(batch_sizes(chosen), draws.words_of_batch(n, 2).streams(n))[0]
 
-    def _windows(self, sizes: np.ndarray, words: np.ndarray) -> dict[str, np.ndarray]:
-        """The results of `make_params` for images of these sizes."""
+    def _windows(self, sizes: np.ndarray, words: np.ndarray) -> tuple[dict[str, Any], int]:
+        """The results of `make_params` for images of these sizes, and the number of words that they need."""
         padding, corners, free = place_windows(sizes, words, self.size, self.padding, self.pad_if_needed)
         extents = np.broadcast_to(np.array(self.size), corners.shape)
-        rows = {"top": corners[:, 0], "left": corners[:, 1], "height": extents[:, 0], "width": extents[:, 1]}
-        rows |= {"needs_crop": (free > 0).any(1), "needs_pad": padding.any(1), "padding": padding}
-        return rows | {"words": (free > 0).sum(1)}
+        params = {"needs_crop": (free > 0).any(1), "needs_pad": padding.any(1), "padding": padding}
+        params |= {"top": corners[:, 0], "left": corners[:, 1], "height": extents[:, 0], "width": extents[:, 1]}
+        return params, int((free > 0).sum())
 
     def transform(self, inpt: Any, params: dict[str, Any]) -> Any:
         """One value, padded and cropped."""
@@ -232,7 +231,7 @@ def place_windows(
     for i in np.flatnonzero((free < 0).any(1))[:1]:
         kind = "padded " if padding is not None else ""
         text = f"Required crop size {tuple(wanted)} is larger than {kind}input image size {tuple(padded[i].tolist())}."
-        raise bad_sample(int(i), text, ValueError)
+        raise ndd.bad_sample(int(i), text, ValueError)
     corners = np.where(free[:, :1] > 0, words, words[:, :1]) % (free + 1)
     return np.tile(more[:, ::-1], 2) + (left, top, right, bottom), corners, free
 

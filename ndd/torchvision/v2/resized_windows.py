@@ -9,8 +9,6 @@ import numpy as np
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
 import ndd
-from ndd._operator import PerSample, operator, output
-from ndd._tensor.dtype import float32, int32
 from ndd.torchvision.v2 import draws
 from ndd.torchvision.v2.arguments import fill_for
 from ndd.torchvision.v2.functional.crops import filled_window
@@ -111,15 +109,15 @@ class _ResizedWindow:
         return size, mirror
 
 
-@operator(reads="anywhere", outputs=5, argument_shapes=False, register=False)
+@ndd.operator(reads="anywhere", outputs=5, argument_shapes=False, register=False)
 def resized_crops(
     images,
     words,
     /,
     *,
-    size: PerSample[list[float]] = None,
+    size: ndd.PerSample[list[float]] = None,
     max_size: int | None = None,
-    mirror: PerSample[int] = 0,
+    mirror: ndd.PerSample[int] = 0,
     wanted: list[int],
     padding: list[int] | None = None,
     pad_if_needed: bool = False,
@@ -127,7 +125,8 @@ def resized_crops(
     """The windows of `RandomCrop` in images that are resized and mirrored first: the size of the resized image, and the part of
     the window in it as `crop`, `crop_pos_y` and `crop_pos_x` of `resize_crop_mirror`; last, the corner of the window as seen
     from that part."""
-    return output(float32, 1), output(float32, 1), output(float32, 0), output(float32, 0), output(int32, 1)
+    vectors, numbers = ndd.output(ndd.float32, 1), ndd.output(ndd.float32, 0)
+    return vectors, vectors, numbers, numbers, ndd.output(ndd.int32, 1)
 
 
 # A batch: NumPy computes the numbers of all samples at once.

@@ -134,23 +134,3 @@ def test_gpu_as_cpu(emulated_gpu):
     on_cpu, on_gpu = (ndd.resize_crop_mirror(b, **arguments) for b in (batch, batch.gpu()))
     assert_same_values(arrays_of(on_gpu), arrays_of(on_cpu), off_by_one=0.01)
     assert emulated_gpu.launches == ["resample_plane"]
-
-
-@pytest.mark.parametrize("rule", ["dali", "torchvision"])
-def test_a_window_trimmed_to_the_image(rule, emulated_gpu):
-    rng = np.random.default_rng(2)
-    images = ndd.batch([rng.integers(0, 256, (*rng.integers(8, 40, 2), 3), np.uint8) for _ in range(9)], layout="HWC")
-    sides, mirror = ndd.batch(np.float32(rng.integers(8, 40, 9))), ndd.batch(np.int32(rng.integers(0, 4, 9)))
-    places = {f"crop_pos_{axis}": ndd.batch(np.float32(rng.random(9))) for axis in "xy"}
-    window = {**places, "crop": [20, 24], "out_of_bounds_policy": "trim_to_shape"}
-    resized = {"resize_shorter": sides, "rule": rule}
-    expected = ndd.crop(ndd.resize(images, **resized), **window)
-    expected = ndd.flip(expected, horizontal=mirror & 1, vertical=(mirror & 2) >> 1)
-    assert len({sample.shape for sample in expected.tensors}) > 3
-    for device in ("cpu", "gpu"):
-        made = ndd.resize_crop_mirror(images.to_device(device), mirror=mirror, **resized, **window)
-        assert_same_values(
-            arrays_of(made), arrays_of(expected), off_by_one=0 if (rule, device) == ("torchvision", "cpu") else 0.15
-        )
-    with pytest.raises(RuntimeError, match="out_of_bounds_policy"):
-        ndd.resize_crop_mirror(images, size=4, out_of_bounds_policy="pad")

@@ -18,7 +18,7 @@ from typing import Any
 import torch.utils.data as torch_data
 
 import ndd
-from ndd.plugin.pytorch.experimental.notes import (
+from ndd.plugin.pytorch.experimental.pending_outputs import (
     BatchCall,
     Call,
     DALIOutputBatchRef,

@@ -223,6 +223,9 @@ def pad(inpt: Any, padding: list[int], fill: Any = None, padding_mode: str = "co
     if len(fills) > 1 and padding_mode != "constant":
         raise ValueError(f"Padding mode '{padding_mode}' is not supported if fill is not scalar")
 
+    if not sides.any():  # as in torchvision a fill that has no effect is not looked at
+        fills = [0]
+
     def cut(value: Any, fills: list[float] = fills) -> Any:
         _check_fills(fills, value)
         sizes = sizes_of(value)

@@ -113,7 +113,10 @@ def _resize(
         warnings.warn(
             "Anti-alias option is always applied for PIL Image input. Argument antialias is ignored.", stacklevel=4
         )
-    height, width = sizes.resized_size((inpt.height, inpt.width), size, max_size)
+    try:
+        height, width = sizes.resized_size((inpt.height, inpt.width), size, max_size)
+    except RuntimeError as error:  # Pillow raises another type
+        raise ValueError(str(error)) from None
     resampling = _resampling(interpolation)
     return inpt if (width, height) == inpt.size else inpt.resize((width, height), resampling)
 

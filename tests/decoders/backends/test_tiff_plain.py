@@ -1,4 +1,5 @@
-"""LZW chunks of TIFF, which are unpacked here: as libtiff unpacks them, and left to it where they are unusual or damaged."""
+"""TIFFs that libtiff reads too, but more slowly: the same pixels. LZW chunks are unpacked as libtiff unpacks them, and left to
+it where they are unusual or damaged."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ import ndd
 from ndd.decoders.backends import pillow, tiff
 from ndd.decoders.backends.tiff_lzw import unpack
 from ndd.decoders.headers.tiff_directory import Directory
+from ndd.decoders.png import libdeflate
 
 RNG = np.random.default_rng(7)
 ALL_STRINGS = np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(256, 512)
@@ -27,9 +29,10 @@ PICTURES = {
 }
 
 
-def saved(array, **options):
+def saved(array, compression="tiff_lzw", mode=None, **options):
     file = io.BytesIO()
-    Image.fromarray(array).save(file, "tiff", compression="tiff_lzw", **options)
+    picture = Image.fromarray(array)
+    (picture if mode is None else picture.convert(mode)).save(file, "tiff", compression=compression, **options)
     return np.frombuffer(file.getvalue(), np.uint8)
 
 
@@ -61,7 +64,7 @@ def test_pixels(name, predictor, monkeypatch):
     images = {}
     for by_pillow in (True, False):
         if by_pillow:
-            monkeypatch.setattr(tiff, "_is_plain_lzw", lambda tags: False)
+            monkeypatch.setattr(tiff, "_is_plain", lambda tags: False)
         else:
             monkeypatch.undo()
             monkeypatch.setattr(pillow, "opened", lambda *_: pytest.fail("Pillow got the bytes"))
@@ -74,6 +77,60 @@ def test_pixels(name, predictor, monkeypatch):
     np.testing.assert_array_equal(images["ANY_DATA", False], stored)
 
 
+COMPRESSIONS = "raw", "tiff_adobe_deflate", "tiff_deflate", "tiff_lzw"
+
+
+def of_both(data, monkeypatch, kinds=KINDS, alone=False):
+    """Pixels of each kind, and those that Pillow's libtiff gives; None for an error. `alone`: the first ones without Pillow."""
+    for kind in kinds:
+        images: list = []
+        for by_pillow in (False, True):
+            with monkeypatch.context() as patch:
+                if by_pillow:
+                    patch.setattr(tiff, "_is_plain", lambda tags: False)
+                elif alone:
+                    patch.setattr(pillow, "opened", lambda *_: pytest.fail("Pillow got the file"))
+                try:
+                    images.append(
+                        np.asarray(ndd.decoders.image(ndd.tensor(data), output_type=getattr(ndd.types, kind)))
+                    )
+                except RuntimeError:
+                    images.append(None)
+        yield images
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.parametrize("mode", ["L", "RGB", "CMYK"])
+@pytest.mark.parametrize("library", ["libdeflate", "zlib"])
+def test_plain_files_as_by_libtiff(compression, mode, library, monkeypatch):
+    if library == "zlib":
+        monkeypatch.setattr(tiff, "inflated", lambda chunk, size: None)
+    elif not libdeflate.available():
+        pytest.skip("no wheel here has libdeflate")
+    for size in ((1, 1), (1, 9), (37, 1), (120, 133)):
+        for more in ({}, {317: 2}, {278: 7}, {274: 6}):
+            if 317 in more and compression == "raw":
+                continue  # Pillow ignores it
+            data = saved(PICTURES["noise"][: size[0], : size[1]], compression, mode, tiffinfo=more)
+            for ours, theirs in of_both(data, monkeypatch, alone=True):
+                np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize("compression", COMPRESSIONS)
+def test_damaged_files_as_by_libtiff(compression, monkeypatch):
+    """What libtiff refuses is refused."""
+    good, rng = saved(PICTURES["steps"][:30, :40], compression), np.random.default_rng(2)
+    for trial in range(40):
+        data = good.copy()
+        if trial % 4 == 0:
+            data = data[: rng.integers(8, len(data))]
+        data[rng.integers(8, len(data), trial % 3)] = rng.integers(0, 256, trial % 3)
+        for ours, theirs in of_both(data, monkeypatch, ["RGB"]):
+            assert (ours is None) == (theirs is None)
+            if theirs is not None:
+                np.testing.assert_array_equal(ours, theirs)
+
+
 @pytest.mark.parametrize("orientation", range(1, 9))
 def test_turned(orientation, monkeypatch):
     data = saved(PICTURES["noise"], tiffinfo={274: orientation})
@@ -81,7 +138,7 @@ def test_turned(orientation, monkeypatch):
         options = {"output_type": getattr(ndd.types, kind)}
         ours = np.asarray(ndd.decoders.image(ndd.tensor(data), **options))
         with monkeypatch.context() as patch:
-            patch.setattr(tiff, "_is_plain_lzw", lambda tags: False)
+            patch.setattr(tiff, "_is_plain", lambda tags: False)
             np.testing.assert_array_equal(ours, np.asarray(ndd.decoders.image(ndd.tensor(data), **options)))
 
 

@@ -42,7 +42,7 @@ class _State(NamedTuple):
     """The decompressor."""
 
 
-class Unpacked:
+class GzipFile:
     """The content of a compressed file. Threads may share it; one reads at a time.
 
     Attributes:
@@ -152,7 +152,7 @@ class Unpacked:
         """Closes the file. No thread may be reading from it."""
         self._file.__exit__()
 
-    def __enter__(self) -> Unpacked:
+    def __enter__(self) -> GzipFile:
         return self
 
     def __exit__(self, *_: Any) -> None:

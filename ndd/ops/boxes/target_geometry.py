@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 
 from ndd._operator import Operand, PerSample, bad_sample, computed_on_host, like, operator, output
 from ndd._tensor import Store
 from ndd._tensor.dtype import float32, float64, int32
-from ndd.ops.boxes.columns import check_threshold, cut_off, divided, least_upright
+from ndd.ops.boxes.box_columns import check_threshold, cut_off, divided, least_upright
 from ndd.ops.image.resize_geometry import LAYOUTS, asked_geometry
 from ndd.ops.image.rotate import turned_extents
 from ndd.ops.image.slice import slice_ends
@@ -317,8 +318,6 @@ def _rows(i: int, array: Any, kept: np.ndarray) -> Any:
         return array
     if isinstance(array, np.ndarray):
         return array[kept]
-    import torch
-
     return array[torch.as_tensor(kept, dtype=torch.int64, device=array.device)]
 
 
