@@ -1,17 +1,18 @@
-"""Compiles kernels in a thread, while fallbacks compute the same numbers more slowly.
+"""Compiles kernels while the program goes on and fallbacks compute the same numbers more slowly.
 
-If a kernel is neither compiled nor on disk, its fallback answers the call. The kernel is compiled as soon as no call has waited
-for another kernel for a moment. Of several kernels the one whose fallback has taken longest comes first. (A JPEG is decoded by
-another library nearly as fast; resampling takes twenty times as long.) The fallback of a loop calls the kernels inside the loop,
-one sample after the other: these are not compiled by themselves, and the time of their fallbacks counts for the loop. Once a
-fallback has taken some seconds, calls wait for the kernel while it is being compiled, because fallbacks take the processor and the
-interpreter from the compiler. While another process of the machine compiles a kernel, others are compiled here.
+If a kernel is neither compiled nor on disk, its fallback answers the call. Other processes compile (`compile_processes.py`), or,
+where there are none, a thread, as soon as no call has waited for another kernel for a moment. Of several kernels the one whose
+fallback has taken longest comes first. (A JPEG is decoded by another library nearly as fast; resampling takes twenty times as
+long.) The fallback of a loop calls the kernels inside the loop, one sample after the other: these are not compiled by
+themselves, and the time of their fallbacks counts for the loop. Once a fallback has taken some seconds, calls wait for the
+kernel while it is being compiled, because fallbacks take the processor and the interpreter from the compiler. While another
+program of the machine compiles a kernel, others are compiled here.
 
-A fork, a call that needs another kernel, and a kernel whose fallback takes much longer interrupt the thread at the compiler's
-next step (after at most 0.6 s on a quiet machine). It starts the interrupted kernel again later; inner kernels that are already
-compiled are stored. At the end of the program it waits as long as the kernel has taken so far, at most 1.4 s, so that nearly
-finished work is not lost. Forked processes compile at the call, because they start late and end without notice. With
-NDD_COMPILE_IN_BACKGROUND=0 all processes do.
+A kernel whose fallback takes much longer interrupts another one at the compiler's next step (after at most 0.6 s on a quiet
+machine). So do a fork and a call that needs another kernel, if the thread compiles. The interrupted kernel is started again
+later; inner kernels that are already compiled are stored. At the end of the program it waits as long as the kernel has taken so
+far, at most 1.4 s, so that nearly finished work is not lost. Forked processes compile at the call, because they start late and
+end without notice. With NDD_COMPILE_IN_BACKGROUND=0 all processes do.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class Job:
 
 
 class Background:
-    """The thread that compiles. It runs while there is work.
+    """The thread that compiles, or that gives work to processes. It runs while there is work.
 
     Attributes:
         allowed: whether fallbacks are used at all.

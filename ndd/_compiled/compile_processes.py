@@ -26,15 +26,21 @@ READY, ENDED, ELSEWHERE, STOPPED = b"ready", b"ended", b"elsewhere", b"stopped"
 STOP = b""
 _MOST = 4
 _LOCK = "compile processes"
-_PROGRAM = """
+PROGRAM = """
+import os
+if os.fork():
+    os._exit(0)
 import sys, types
 sys.path[:] = {path!r}
-package = types.ModuleType("ndd")
-package.__path__ = {package!r}
-sys.modules["ndd"] = package
+sys.modules["torch"] = types.ModuleType("torch")
+for name in ("ndd", "ndd._tensor", "ndd._execution"):
+    sys.modules[name] = types.ModuleType(name)
+    sys.modules[name].__path__ = [folder + name[3:].replace(".", {separator!r}) for folder in {package!r}]
 from ndd._compiled.compile_worker import run
 run({numbers!r})
 """
+"""Of the first process. Kernels need no torch, and single modules of these packages: importing all of them takes longer than most
+kernels. What is missing is only needed to run the text of a kernel."""
 
 
 class Worker:
@@ -78,7 +84,6 @@ class Workers:
 
     def __init__(self) -> None:
         self._workers: list[Worker] = []
-        self._first: subprocess.Popen[bytes] | None = None
         self._folder: Path | None = None
         self._possible = hasattr(os, "fork")
 
@@ -95,8 +100,8 @@ class Workers:
             return
         pairs = [Pipe() for _ in range(count)]
         try:
-            self._first = _started([theirs.fileno() for _, theirs in pairs])
-        except (OSError, ValueError):
+            _start([theirs.fileno() for _, theirs in pairs])
+        except (OSError, ValueError, subprocess.SubprocessError):
             self._possible = False
             unlock(folder, _LOCK)
         else:
@@ -130,42 +135,34 @@ class Workers:
         worker.connection.close()
         self._workers = [other for other in self._workers if other is not worker]
         if not self._workers:
-            self._possible = worker.ready and self._first is not None and self._end() == 0
-
-    def _end(self) -> int:
-        assert self._first is not None
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._first.wait(0.5)
-        self._first.kill()  # it has ended, or waits for the others
-        unlock(self._folder, _LOCK)
-        return self._first.wait()
+            self._possible = worker.ready
+            unlock(self._folder, _LOCK)
 
     def close(self) -> None:
         """Ends the processes; what they compile is lost."""
-        workers, self._workers, self._possible = self._workers, [], False
-        for worker in workers:
+        for worker in self._workers:
             worker.connection.close()
-        if self._first is not None and workers:
-            self._first.kill()
-            self._end()
+        if self._workers:
+            unlock(self._folder, _LOCK)
+        self._workers, self._possible = [], False
 
     def forget(self) -> None:
         """In a forked child: the processes are the parent's."""
         for worker in self._workers:
             worker.connection.close()
-        if self._first is not None:
-            self._first.returncode = 0  # nobody here waits for it
-        self._workers, self._first, self._possible = [], None, False
+        self._workers, self._possible = [], False
 
 
-def _started(numbers: Sequence[int]) -> subprocess.Popen[bytes]:
-    """Starts the first process, with these files."""
-    program = _PROGRAM.format(path=sys.path, package=list(sys.modules["ndd"].__path__), numbers=list(numbers))
+def _start(numbers: Sequence[int]) -> None:
+    """Starts the first process, with these files. It is no child of the program, which may wait for all of its own."""
+    package = list(sys.modules["ndd"].__path__)
+    program = PROGRAM.format(path=sys.path, package=package, separator=os.sep, numbers=list(numbers))
     options = ["-I", "-S", *(["-B"] if sys.dont_write_bytecode else [])]
-    return subprocess.Popen(
+    subprocess.run(
         [sys.executable, *options, "-c", program],
         pass_fds=numbers,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         env={**os.environ, "NDD_COMPILE_IN_BACKGROUND": "0", "OPENBLAS_NUM_THREADS": "1"},
         start_new_session=True,  # a Ctrl-C is the program's
+        check=True,
     )  # fmt: skip

@@ -1,5 +1,7 @@
 """The program of the processes that compile (`compile_processes.py`)."""
 
+# numba's properties have no types.
+# pyright: reportAttributeAccessIssue=false
 from __future__ import annotations
 
 import contextlib

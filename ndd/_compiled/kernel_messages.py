@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-_LIGHT = ("ndd._compiled", "ndd._cpu")  # packages whose modules import without torch
+_LIGHT = "ndd._compiled."  # modules that import without torch
 _CONSTANTS = (bool, int, float, str, tuple, type(None), np.generic, np.ndarray, np.dtype, np.ufunc)
 
 
