@@ -99,6 +99,19 @@ def test_mistakes_are_sentences(arguments, sentence, capsys):
     assert sentence in capsys.readouterr().err
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a limit for files")
+def test_a_full_disk_is_an_error(tmp_path):
+    """It said `kept in` for kernels that were not."""
+    code = (
+        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (99, 99));"
+        "from ndd.compile.command import _call; _call('cast f32')"
+    )
+    env = {**os.environ, "NDD_CACHE_DIR": str(tmp_path), "NDD_COMPILE_IN_BACKGROUND": "0"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    assert f"OSError: compiled kernels could not be written to {tmp_path / 'kernels'}" in done.stderr.splitlines()[-1]
+
+
 _BENCH = ["bench", "--no-dali", "--rounds", "1"]
 EVERYTHING = [
     [*_BENCH, "loop", "--images", "64"],

@@ -29,8 +29,8 @@ kernel that calls it may be interpreted. `leading_zeros.py` is the shortest exam
 must say which memory it accesses.
 
 numba's private names are used by `dispatcher.py` (of a dispatcher), `linking.py` (of the compiler and its libraries of code),
-`intrinsics.py` (arrays; `min` and `max`) and `atomics.py` (errors of kernels). So `pyproject.toml` bounds numba's version, and
-`tests/compiled/test_numba_versions.py` tries the oldest and the newest one.
+`pipeline.py` (of its passes), `intrinsics.py` (arrays; `min` and `max`) and `atomics.py` (errors of kernels). So `pyproject.toml`
+bounds numba's version, and `tests/compiled/test_numba_versions.py` tries the oldest and the newest one.
 """
 
 from ndd._compiled import intrinsics as _intrinsics  # noqa: F401  (kernels have its `min` and `max`)

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._compiled import dispatcher, kernel_file, kernel_messages, linking
+from ndd._compiled import dispatcher, kernel_file, kernel_messages, linking, pipeline
 from ndd._compiled.background import Fallback, background
 from ndd._compiled.kernel_cache import INNER, KernelCache, described, libraries, source_digest, writable_folder
 from ndd._execution.compile_notice import compiling
@@ -273,7 +273,7 @@ class Kernel(Compiled):
             return None
         parts = [
             f"{libraries()} {numba.config.BOUNDSCHECK}".encode(),
-            *[source_digest(module.__file__) for module in (linking, kernel_file, dispatcher)],
+            *[source_digest(module.__file__) for module in (linking, pipeline, kernel_file, dispatcher)],
         ]
         for kernel in self._reached({}):
             code, scope = kernel.function.__code__, kernel.function.__globals__  # type: ignore[attr-defined]

@@ -244,6 +244,11 @@ def _other_folders() -> list[Path]:
 _warned: list[str] = []
 
 
+def why_not_kept() -> str:
+    """Why kernels that this process compiled are not on disk; "" if they are."""
+    return "".join(_warned)
+
+
 def _warn(message: str) -> None:
     """Warns once in each process."""
     if _warned:

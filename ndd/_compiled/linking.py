@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ndd._compiled import pipeline
 from ndd._compiled.background import background
 
 _LARGE, _LARGE_TO_LIGHT = 8000, 4000  # bytes of bitcode: a function of five lines has 3000 to 5000
@@ -199,12 +200,14 @@ def _runtime() -> None:
 def _numba() -> _Numba:
     """Our subclasses of numba's classes."""
     from llvmlite import binding
+    from llvmlite.binding import newpassmanagers
     from numba import _dynfunc
     from numba.core import event
     from numba.core.codegen import JITCodeLibrary
     from numba.core.compiler import Compiler, CompilerBase, compile_result
     from numba.core.environment import Environment
     from numba.core.funcdesc import PythonFunctionDescriptor
+    from numba.core.registry import cpu_target
     from numba.core.runtime import rtsys
 
     class Steps(event.Listener):
@@ -226,6 +229,17 @@ def _numba() -> _Numba:
             yield
         finally:
             delattr(codegen, passes)
+
+    def first_passes(codegen: Any) -> Any:
+        """A function that moves variables of a module to registers; None if llvmlite is older than 0.45."""
+        manager = newpassmanagers.create_new_module_pass_manager()
+        if not hasattr(manager, "add_sroa_pass"):
+            return None
+        manager.add_sroa_pass()
+        manager.add_simplify_cfg_pass()
+        options = newpassmanagers.create_pipeline_tuning_options(1)
+        builder = newpassmanagers.create_pass_builder(codegen._tm, options)
+        return lambda module: manager.run(module, builder)
 
     resolved: dict[Any, Any] = {}
 
@@ -267,9 +281,14 @@ def _numba() -> _Numba:
             super().finalize()
 
         def _optimize_functions(self, ll_module: Any) -> None:
-            """Skipped: the passes after linking achieve more in less time."""
-            with lightly(self._codegen, "_function_pass_manager"):
-                super()._optimize_functions(ll_module)
+            """Skipped but for the use of registers: the passes after linking achieve more in less time."""
+            first = first_passes(self._codegen)
+            if first is None:
+                with lightly(self._codegen, "_function_pass_manager"):
+                    super()._optimize_functions(ll_module)
+            else:
+                ll_module.data_layout = self._codegen._data_layout
+                first(ll_module)
 
         def _optimize_final_module(self) -> None:
             background.step()
@@ -364,17 +383,21 @@ def _numba() -> _Numba:
         state.targetctx.insert_user_function(result.entry_point, result.fndesc, [result.library])
         return result
 
-    class Inner(Compiler):
+    class Shorter(Compiler):
+        def define_pipelines(self) -> Any:
+            return pipeline.shorter(self.state, super().define_pipelines())
+
+    class Inner(Shorter):
         compile_extra = linked
 
-    class Outer(Compiler):
+    class Outer(Shorter):
         def compile_extra(self, func: Any) -> Any:
             """Runs under numba's lock: everything that it compiles meanwhile is for this function."""
             Compiler.compile_extra = linked
             self.state.library = library_of(Whole, self, func)
             self.state.library.enable_object_caching()
             try:
-                with calls_resolved_once(self.state.typingctx):
+                with calls_resolved_once(self.state.typingctx), pipeline.without_repetitions(cpu_target.target_context):
                     result = CompilerBase.compile_extra(self, func)
             finally:
                 del Compiler.compile_extra

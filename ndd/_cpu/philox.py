@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._compiled.intrinsics import empty
+from ndd._compiled.intrinsics import empty, zeros
 from ndd._compiled.jit import kernel
 
 STRIDE = 257
@@ -80,7 +80,7 @@ def element_words(out, stream, first, skip=0):
     count, n = out.shape
     length = (n + 7) >> 3 << 1
     residues = empty((4, (count + 6) & -4, _PER_RESIDUE), np.uint32)
-    phases = empty(4, np.int64)
+    phases = zeros(4, np.int64)  # views of rows that are not computed are made too, and not read
     for residue in range(min(4, n)):
         position = stream[3] + _U(STRIDE) * _U(first + residue) + _U(skip)
         phases[residue] = position & _U(3)

@@ -16,7 +16,7 @@ class Kind(NamedTuple):
     Attributes:
         ending: the ending of their names.
         size: width and height; None: unchanged.
-        mode: Pillow's mode, RGB or L.
+        mode: Pillow's mode.
         options: options of Pillow's encoder.
         most: the largest number of files.
     """
@@ -29,9 +29,13 @@ class Kind(NamedTuple):
 
 
 _JPEG = {"quality": 90}
+_TURNED = b"Exif\0\0II*\0\x08\0\0\0\x01\0\x12\x01\x03\0\x01\0\0\0\x06\0\0\0\0\0\0\0"  # EXIF of orientation 6
 PICTURES = {
     "420": Kind(".jpg", options={**_JPEG, "subsampling": 2}),
+    "422": Kind(".jpg", options={**_JPEG, "subsampling": 1}),
     "444": Kind(".jpg", options={**_JPEG, "subsampling": 0}),
+    "cmyk": Kind(".jpg", mode="CMYK", options=_JPEG),
+    "turned": Kind(".jpg", options={**_JPEG, "exif": _TURNED}),
     "gray": Kind(".jpg", mode="L", options=_JPEG),
     "progressive": Kind(".jpg", options={**_JPEG, "progressive": True}),
     "small": Kind(".jpg", (64, 64), options=_JPEG),
@@ -40,9 +44,18 @@ PICTURES = {
     "tiny-png": Kind(".png", (32, 32)),
     "tiny-mask": Kind(".png", (32, 32), mode="L"),
     "png": Kind(".png"),
+    "png-rgba": Kind(".png", mode="RGBA"),
+    "png-palette": Kind(".png", mode="P"),
     "webp": Kind(".webp", options={"quality": 90}),
+    "webp-lossless": Kind(".webp", options={"lossless": True, "method": 1}),
     "tiff": Kind(".tif", options={"compression": "tiff_lzw"}),
+    "tiff-raw": Kind(".tif"),
+    "tiff-deflate": Kind(".tif", options={"compression": "tiff_adobe_deflate"}),
+    "tiff-cmyk": Kind(".tif", mode="CMYK", options={"compression": "tiff_lzw"}),
     "bmp": Kind(".bmp"),
+    "bmp-palette": Kind(".bmp", mode="P"),
+    "jpeg2000": Kind(".jp2", options={"quality_mode": "rates", "quality_layers": [10]}),
+    "pnm": Kind(".ppm"),
 }
 """The kinds by name. "tiny" is the size of CIFAR and MNIST; a `tiny-mask` is gray."""
 

@@ -1,7 +1,7 @@
 """Calls whose kernels are compiled beside those of `bench ops`. `m` and `x` are as in `ndd.bench.operator_table`.
 
-`CALLS` has, besides that table, operators without a line there. `FOR_WHEELS` has rarer arguments, and all calls in other forms:
-with one sample, floats, one channel, channels first. A wheel brings their kernels; in a checkout
+`CALLS` has, besides that table, operators without a line there. `FOR_WHEELS` has `RARER` arguments, and, on the CPU, all calls
+in other forms: with one sample, floats, one channel, channels first. A wheel brings their kernels; in a checkout
 `python -m ndd compile --all` compiles them.
 """
 
@@ -29,6 +29,10 @@ def _one_channel(m: Any, x: Any) -> Any:
 
 def _labels(m: Any, x: Any) -> Any:
     return m.cast(x.mask, dtype=m.uint8)
+
+
+def _soft(m: Any, x: Any) -> Any:
+    return m.one_hot(m.squeeze(x.classes, axes=[0]), num_classes=1000)
 
 
 def _volume(m: Any, x: Any) -> Any:
@@ -63,7 +67,7 @@ CALLS: dict[str, Call] = {
     "segmentation.random_mask_pixel of bytes": lambda m, x: m.segmentation.random_mask_pixel(_labels(m, x), foreground=1),
     "segmentation.random_object_bbox of bytes": lambda m, x: m.segmentation.random_object_bbox(_labels(m, x)),
 }
-_RARER: dict[str, Call] = {
+RARER: dict[str, Call] = {
     "bbox_rotate of kept size": lambda m, x: m.bbox_rotate(
         x.boxes, x.box_classes, angle=30.0, input_shape=[224, 224], keep_size=True, mode="fixed", bbox_layout="xyWH"),
     "coord_transform by M and T": lambda m, x: m.coord_transform(x.points, M=[0.5, 0.1, 0.2, 0.9], T=[1.0, 2.0]),
@@ -71,14 +75,24 @@ _RARER: dict[str, Call] = {
     "crop_mirror_normalize to half": lambda m, x: m.crop_mirror_normalize(x.small, dtype=m.float16),
     "crop_mirror_normalize to half HWC": lambda m, x: m.crop_mirror_normalize(
         x.small, dtype=m.float16, output_layout="HWC"),
+    "cutmix of soft labels": lambda m, x: m.cutmix(x.small, _soft(m, x), weight=0.3, center=[0.1, 0.5]),
+    "mixup of soft labels": lambda m, x: m.mixup(x.small, _soft(m, x), weight=0.3),
     "experimental.median_blur 5 by 7": lambda m, x: m.experimental.median_blur(x.small, window_size=[5, 7]),
+    "gaussian_blur 5": lambda m, x: m.gaussian_blur(x.small, window_size=5),
+    "laplacian 5": lambda m, x: m.laplacian(x.small, window_size=5, scale=0.5),
     "mel_filter_bank tf": lambda m, x: m.mel_filter_bank(
         m.reshape(x.lines, layout="tf"), nfilter=12, sample_rate=16000.0),
     "mfcc of rows": lambda m, x: m.mfcc(x.mel, axis=1, dct_type=4, normalize=True),
+    "normalize rows and channels": lambda m, x: m.normalize(x.small, axes=[0, 2]),
     "normalize everything": lambda m, x: m.normalize(x.small),
     "one_hot to int64": lambda m, x: m.one_hot(x.classes, num_classes=6, on_value=2.0, dtype=m.int32, axis=0),
     "power_spectrum 1": lambda m, x: m.power_spectrum(x.lines, power=1, nfft=7),
     "preemphasis_filter zero": lambda m, x: m.preemphasis_filter(x.sound, border="zero", dtype=m.int16),
+    "random.beta of defaults": lambda m, x: m.random.beta(batch_size=x.batch_size, device=x.device),
+    "random.normal of a shape": lambda m, x: m.random.normal(
+        batch_size=x.batch_size, device=x.device, mean=2.0, stddev=3.0, shape=[4, 3]),
+    "random.uniform of a shape": lambda m, x: m.random.uniform(
+        batch_size=x.batch_size, device=x.device, range=[2.0, 5.0], shape=[4, 3]),
     "random.coin_flip of many": lambda m, x: m.random.coin_flip(batch_size=x.batch_size, device=x.device, shape=[20]),
     "random.uniform of integers": lambda m, x: m.random.uniform(
         batch_size=x.batch_size, device=x.device, range=[0.0, 9.0], dtype=m.int32),
@@ -91,8 +105,15 @@ _RARER: dict[str, Call] = {
     "reductions.mean_square of rows": lambda m, x: m.reductions.mean_square(x.small, axes=[0, 2], keep_dims=True),
     "reductions.min of rows": lambda m, x: m.reductions.min(x.small, axes=[0, 2], keep_dims=True),
     "reductions.sum of rows": lambda m, x: m.reductions.sum(x.small, axes=[0, 2], keep_dims=True),
+    "reductions.mean of samples": lambda m, x: m.reductions.mean(x.small),
+    "reductions.sum of samples": lambda m, x: m.reductions.sum(x.small),
+    "resize shorter": lambda m, x: m.resize(x.images, resize_shorter=256.0, save_attrs=True),
     "rotate nearest": lambda m, x: m.rotate(x.small, angle=33.0, interp_type=x.types.INTERP_NN),
     "rotate volumes": lambda m, x: m.rotate(_volume(m, x), angle=30.0, axis=[1.0, 2.0, 3.0]),
+    "slice by start and end": lambda m, x: m.slice(x.small, start=[0, 0], end=[100, 100], axes=[0, 1]),
+    "spectrogram of whole windows": lambda m, x: m.spectrogram(x.sound, window_length=64, window_step=24, center_windows=False),
+    "to_decibels of a reference": lambda m, x: m.to_decibels(x.mel, multiplier=20.0, reference=0.3, cutoff_db=-40.0),
+    "transpose to the reverse": lambda m, x: m.transpose(x.small),
     "spectrogram by another window": lambda m, x: m.spectrogram(
         x.sound, window_length=5, window_step=100, window_fn=[0.1, 0.5, 1.0, 2.0, 0.0]),
 }
@@ -145,10 +166,10 @@ def _in_form(call: Call, form: Callable[[Any, Any], Any], m: Any, x: Any) -> Any
 
 
 FOR_WHEELS: dict[str, Call] = {
-    **_RARER,
+    **RARER,
     **{
         f"{name} of {kind}": functools.partial(_in_form, call, form)
         for kind, form in _FORMS.items()
-        for name, call in {**CALLS, **_RARER}.items()
+        for name, call in {**CALLS, **RARER}.items()
     },
 }

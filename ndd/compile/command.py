@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ndd._compiled.cpu_levels import LEVELS
+from ndd._compiled.kernel_cache import why_not_kept
 from ndd.compile import archives, calls as of_operators, recipes
 from ndd.compile.programs import FOR_WHEELS, PROGRAMS, run_program
 from ndd.demo.progress import Bar
@@ -192,7 +193,15 @@ def _quiet() -> None:
 
 
 def _call(name: str) -> str:
-    """Makes one call of the table, or runs a small program; returns "", or the reason why it cannot be made here."""
+    """Makes one call of the table, or runs a small program; returns "", or the reason why it cannot be made here. OSError if
+    kernels cannot be kept: then it is no use to go on."""
+    problem = _problem(name)
+    if why := why_not_kept():
+        raise OSError(f"compiled kernels {why}")
+    return problem
+
+
+def _problem(name: str) -> str:
     import ndd
     from ndd.bench.libraries import finish
 
@@ -200,8 +209,8 @@ def _call(name: str) -> str:
         _prepare()
         if name in PROGRAMS:
             run_program(name)
-            return ""
-        finish(_CALLS[name](ndd, _inputs("cpu")))
+        else:
+            finish(_CALLS[name](ndd, _inputs("cpu")))
     except Exception as error:
         return _first_line(error)
     return ""
@@ -274,7 +283,7 @@ def _texts(calls: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
     operators = all_operators()
     gpu, failed = TextsOnly(), {}
     pretend(gpu)
-    for name in [call for call in calls if call in _CALLS]:
+    for name in [call for call in calls if call in of_operators.CALLS or call in of_operators.RARER]:
         operator = operators.get(_operator(name))
         if operator is not None and not operator.cuda_source:  # libraries do the work: kernels for the CPU call them
             with contextlib.suppress(Exception):
@@ -290,7 +299,7 @@ def _texts(calls: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
                 # Both in one kernel, if the second takes the results of the first, which is not so for videos.
                 with contextlib.suppress(Exception), ndd.EvalMode.deferred:
                     finish(getattr(ndd, path)(_CALLS[name](ndd, _inputs("gpu"))))
-    for name in [call for call in calls if call in recipes.OF_BOTH or call in FOR_WHEELS]:
+    for name in [call for call in calls if call in recipes.OF_BOTH]:
         try:
             run_program(name, device="gpu")
         except Exception as error:

@@ -119,7 +119,7 @@ def _resized_alone(folder: Path) -> None:
 
 
 FOR_WHEELS = {"torchvision.transforms": run_transforms}
-"""Those whose kernels come in a wheel, or by `python -m ndd compile --all`. They run on a device, as those of `recipes.OF_BOTH`."""
+"""Those whose kernels come in a wheel, or by `python -m ndd compile --all`."""
 
 
 def _programs() -> Iterator[tuple[str, Callable[..., None]]]:

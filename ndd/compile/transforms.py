@@ -51,11 +51,11 @@ APART = {
 }  # fmt: skip
 
 
-def run_transforms(folder: Path, device: str = "cpu") -> None:
+def run_transforms(folder: Path) -> None:
     """Each transform, on pictures as bytes and as floats, of several sizes and of one, and on the inputs of detection."""
     from ndd.torchvision import v2
 
-    values = [*_pictures(device), *_detection()]
+    values = [*_pictures(), *_detection()]
     with torch.random.fork_rng(devices=[]), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some transforms are deprecated
         for name, kind in vars(v2).items():
@@ -69,7 +69,7 @@ def run_transforms(folder: Path, device: str = "cpu") -> None:
                             _evaluate(kind(*arguments)(value))
 
 
-def _pictures(device: str) -> Iterator[Any]:
+def _pictures() -> Iterator[Any]:
     import ndd
 
     rng = np.random.default_rng(0)
@@ -77,8 +77,8 @@ def _pictures(device: str) -> Iterator[Any]:
         for layout in ("HWC", "CHW"):
             shapes = [(*size, 3) if layout == "HWC" else (3, *size) for size in sizes]
             pictures = [rng.integers(0, 256, shape, np.uint8) for shape in shapes]
-            yield ndd.batch(pictures, layout=layout, device=device)
-            yield ndd.batch([picture / np.float32(255) for picture in pictures], layout=layout, device=device)
+            yield ndd.batch(pictures, layout=layout)
+            yield ndd.batch([picture / np.float32(255) for picture in pictures], layout=layout)
 
 
 def _detection() -> Iterator[Any]:

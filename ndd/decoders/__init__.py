@@ -29,7 +29,7 @@ are copied. Nothing waits for the GPU.
 | PNG of up to 8 bits, not turned, in a batch | libpng, then as below |
 | WebP | libwebp, of a window only its rows; then OpenCV (animations), Pillow |
 | PNG, PNM, JPEG 2000 | OpenCV, Pillow |
-| TIFF | the decoder in `backends/tiff.py`, OpenCV (CIELAB), Pillow |
+| TIFF | the decoder in `backends/tiff.py`, of a window only its strips and tiles; OpenCV (CIELAB), Pillow |
 | BMP | the decoder in `backends/bmp.py` |
 | GIF, AVIF | Pillow |
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
+from ndd._cpu.opencv import opencv
 from ndd.decoders.backend import Window
 from ndd.decoders.headers.orientation import swaps_axes
 from ndd.types import DALIImageType
@@ -19,6 +21,7 @@ _OFFSET = np.array([0.0625, 0.5, 0.5], np.float32)  # as a share of the number o
 
 # Orientations whose rows, or columns, run from the end.
 _UPSIDE_DOWN, _BACKWARDS = (3, 4, 7, 8), (2, 3, 6, 7)
+_LARGEST_PIXEL = 32  # bytes, for OpenCV
 
 SUPPORTED = ("u8", "i8", "u16", "i16", "u32", "i32", "f32")
 """Element types of the result."""
@@ -138,8 +141,30 @@ def upright(image: np.ndarray, orientation: int) -> np.ndarray:
     """The picture turned and mirrored by its EXIF orientation, 1 to 8; C-contiguous."""
     if orientation == 1:
         return image
+    turned = _upright_by_opencv(image, orientation)
+    if turned is not None:
+        return turned
     if swaps_axes(orientation):
         image = image.swapaxes(0, 1)
     rows = -1 if orientation in _UPSIDE_DOWN else 1
     columns = -1 if orientation in _BACKWARDS else 1
     return np.ascontiguousarray(image[::rows, ::columns])
+
+
+def _upright_by_opencv(image: np.ndarray, orientation: int) -> np.ndarray | None:
+    """The same in half of NumPy's time or less; None where OpenCV is missing, cannot turn such pixels, or memory is short."""
+    cv2, height, width = opencv(), *image.shape[:2]
+    pixel = image.itemsize * math.prod(image.shape[2:])
+    if cv2 is None or not 0 < pixel <= _LARGEST_PIXEL:
+        return None
+    turned = np.ascontiguousarray(image).view(np.uint8).reshape(height, width, pixel)
+    try:
+        if swaps_axes(orientation):
+            turned = cv2.transpose(turned)
+            height, width = width, height
+        upside_down, backwards = orientation in _UPSIDE_DOWN, orientation in _BACKWARDS
+        if upside_down or backwards:
+            turned = cv2.flip(turned, -1 if upside_down and backwards else int(backwards))
+    except cv2.error:
+        return None
+    return turned.reshape(-1).view(image.dtype).reshape(height, width, *image.shape[2:])

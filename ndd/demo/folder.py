@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 PHOTOS = Path(__file__).parent / "photos"
-_ENDINGS = {".jpg", ".jpeg", ".jpe", ".png", ".webp", ".bmp", ".tif", ".tiff"}
+_ENDINGS = {".jpg", ".jpeg", ".jpe", ".png", ".webp", ".bmp", ".tif", ".tiff", ".jp2", ".ppm"}
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,7 @@ _SINGLE, _SPARSE, _DENSE, _WEIGHTED, _NONE = range(5)  # label_type
 _PROTOS = 1  # the field of TensorProtos
 _DIMS, _TYPE, _FLOATS, _INTEGERS, _BYTES, _STRINGS = range(1, 7)  # fields of a TensorProto
 _FLOAT, _INT32, _BYTE, _STRING = range(1, 5)  # its data_type
+_MOST_TENSORS = 1 << 12  # of a record, beside image and label; each is an output of its own
 
 
 class Caffe2(Reader):
@@ -64,7 +65,10 @@ class Caffe2(Reader):
         kind = arguments.get("label_type", _SINGLE)
         if kind != _NONE:
             outputs.append(Output("label", {_SPARSE: int32, _WEIGHTED: float32}.get(kind), 1))
-        outputs += [Output(f"additional[{k}]", None, 1) for k in range(arguments.get("additional_inputs", 0))]
+        count = arguments.get("additional_inputs", 0)
+        if count > _MOST_TENSORS:
+            raise RuntimeError(f"{cls._display}: additional_inputs: expected up to {_MOST_TENSORS:,}, got {count:,}")
+        outputs += [Output(f"additional[{k}]", None, 1) for k in range(count)]
         if arguments.get("bbox", False):
             outputs.append(Output("bbox", int32, 1))
         if not outputs:

@@ -114,7 +114,7 @@ class Options:
             )
         asked = [n for n in ("random_shuffle", "shuffle_after_epoch", "shuffle") if getattr(self, n)]
         if self.sampler is not None:
-            check_sampler(self.sampler)
+            check_sampler(reader, self.sampler)
             if asked:
                 raise ValueError(f"{reader}: sampler decides the order itself; drop {asked[0]}")
         if self.shuffle and len(asked) > 1:

@@ -103,6 +103,8 @@ def _converted(reader: str, name: str, value: Any, hint: Any) -> Any:
         return bool(value)
     if kind is int:
         return _number(reader, name, value)
+    if kind is str and not isinstance(value, str):
+        raise TypeError(f"{reader}: {name}: expected a string, got {value!r}")
     if kind is DType:
         try:
             return to_dtype(value)
@@ -111,7 +113,7 @@ def _converted(reader: str, name: str, value: Any, hint: Any) -> Any:
     if kind is float:
         try:
             return float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             raise ValueError(f"{reader}: {name}: expected a number, got {value!r}") from None
     if _literal(kind) and value not in get_args(kind) and name not in _SHARED:  # `Options` checks its own
         allowed = ", ".join(map(repr, get_args(kind)))
@@ -126,7 +128,7 @@ def _literal(hint: Any) -> bool:
 def _number(reader: str, name: str, value: Any) -> int:
     try:
         number = int(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         number = None
     if number is None or (number != value and not isinstance(value, str)):
         first = name == "max_batch_size" and isinstance(value, str)

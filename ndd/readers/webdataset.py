@@ -77,7 +77,7 @@ class Webdataset(Reader):
 
     @classmethod
     def _outputs(cls, *, ext: Any = (), dtypes: Any = None, **arguments: Any) -> tuple[Output, ...]:
-        entries = [ext] if isinstance(ext, str) else list(ext)
+        entries = _extensions(cls._display, ext)
         kinds = _types(cls._display, dtypes) or [uint8] * len(entries)
         kinds += [uint8] * (len(entries) - len(kinds))  # a wrong number is an error of `_open`
         return tuple(Output(entry, kind, 1) for entry, kind in zip(entries, kinds, strict=False))
@@ -92,7 +92,7 @@ class Webdataset(Reader):
         index_paths: FilePath | Sequence[FilePath] | None = None,
         missing_component_behavior: str = "",
     ) -> ContainerStore:
-        entries = [ext] if isinstance(ext, str) else list(ext)
+        entries = _extensions(self._display, ext)
         if not entries:
             raise RuntimeError(f"{self._display}: `ext` is an empty list")
         behaviour = missing_component_behavior.lower() or "empty"
@@ -230,6 +230,13 @@ def _column(data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, kind: np.dt
     return [piece if piece.flags.aligned else piece.copy() for piece in arrays]
 
 
+def _extensions(reader: str, ext: Any) -> list[str]:
+    entries: list[Any] = list(ext) if isinstance(ext, Sequence) and not isinstance(ext, str) else [ext]
+    if not all(isinstance(entry, str) for entry in entries):
+        raise TypeError(f"{reader}: ext: expected strings, got {ext!r}")
+    return entries
+
+
 def _types(reader: str, dtypes: Any) -> list[DType]:
     """The element types in `dtypes`. Raises RuntimeError for a type that is not numeric."""
     listed = [] if dtypes is None else dtypes if isinstance(dtypes, list | tuple) else [dtypes]
@@ -237,8 +244,9 @@ def _types(reader: str, dtypes: Any) -> list[DType]:
     for kind in listed:
         try:
             types.append(to_dtype(kind))
-        except KeyError:
-            raise RuntimeError(f"{reader}: dtypes: expected types of numbers, got {kind!r}") from None
+        except (KeyError, TypeError, ValueError) as error:
+            type_of_error = RuntimeError if isinstance(error, KeyError) else type(error)
+            raise type_of_error(f"{reader}: dtypes: expected types of numbers, got {kind!r}") from None
         if types[-1] in (bool_, bfloat16) or types[-1].kind is DType.Kind.enum:
             raise RuntimeError(f"{reader}: dtypes: Unsupported output dtype: expected types of numbers, got {kind!r}")
     return types

@@ -152,6 +152,12 @@ def sizes_of(value: Pixels) -> np.ndarray:
     return np.array([[shape[a] for a in axes] for shape in shapes], np.int64).reshape(-1, 2)
 
 
+def channels_of(value: Pixels) -> list[int]:
+    """The number of channels of each image, 1 without an axis of channels; waits for the images to be known."""
+    shapes, layout = value.shape if isinstance(value, ndd.Batch) else [value.shape], layout_of(value)
+    return [shape[layout.index("C")] if "C" in layout else 1 for shape in shapes]
+
+
 def layout_of(value: Pixels) -> str:
     """The layout of a value of ndd; by its rank if it has none."""
     return value.layout or LAYOUTS.get(value.ndim, "")

@@ -47,9 +47,9 @@ class LeftError(ValueError):
 def odd(rng: random.Random, bits: int, value: int) -> int:
     """A number of so many bits that a careless parser would stumble over."""
     top = (1 << bits) - 1
-    numbers = [0, 1, top, top >> 1, (top >> 1) + 1, rng.randint(0, top)]
-    numbers += [value + 1, value - 1, value * 2, value ^ 1 << rng.randrange(bits)]
-    return rng.choice(numbers) & top
+    near = value + 1, value - 1, value * 2, value ^ 1 << rng.randrange(bits)
+    choice = rng.choice([0, 1, top, top >> 1, (top >> 1) + 1, *near, rng.randint(0, top)])
+    return choice & top
 
 
 def cut(rng: random.Random, data: bytes, borders: list[int]) -> bytes:

@@ -10,16 +10,17 @@ import random
 from collections import Counter
 
 import pytest
-from hostile import media
+from hostile import media, picture_kernels
 from hostile.bounds_checked import check, mutation
 
 FEW, MANY, SECONDS = 60, 5000, 300
+PARSERS = {**media.PARSERS, **picture_kernels.PARSERS}
 
 
-@pytest.mark.parametrize("name", media.PARSERS)
+@pytest.mark.parametrize("name", PARSERS)
 def test_some_mutated_files(name):
     """All of them are told by their numbers, so that one alone can be looked at: `mutation(name, parser, 1, number)`."""
-    parser, seen = media.PARSERS[name], Counter()
+    parser, seen = PARSERS[name], Counter()
     for number in range(FEW):
         content = mutation(name, parser, 1, number)
         try:
@@ -35,16 +36,17 @@ def test_some_mutated_files(name):
 
 @pytest.mark.long
 @pytest.mark.timeout(3000)
-@pytest.mark.parametrize("name", media.PARSERS)
+@pytest.mark.parametrize("name", PARSERS)
 def test_many_mutated_files_with_bounds_checks(name):
-    counts = check("hostile.media", [name], seed=2, count=MANY, seconds=SECONDS)[name]
+    module = "hostile.media" if name in media.PARSERS else "hostile.picture_kernels"
+    counts = check(module, [name], seed=2, count=MANY, seconds=SECONDS)[name]
     assert not counts.failures, "\n\n".join(counts.failures[:5])
     assert counts.read + counts.refused == MANY
     assert min(counts.read, counts.refused) > MANY // 20
 
 
 def test_mutations_are_the_same_for_a_seed():
-    for name, parser in media.PARSERS.items():
+    for name, parser in PARSERS.items():
         assert [mutation(name, parser, 3, k) for k in range(20)] == [mutation(name, parser, 3, k) for k in range(20)]
         assert len({mutation(name, parser, 3, k) for k in range(60)}) > 20, name
 

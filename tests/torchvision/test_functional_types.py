@@ -213,3 +213,29 @@ def test_no_gradient_is_lost_without_a_warning():
 def test_tensors_of_other_devices_are_named():
     with pytest.raises(RuntimeError, match="'meta': expected one on the CPU or a CUDA GPU"):
         F.horizontal_flip(torch.zeros(3, 4, 5, device="meta"))
+
+
+@pytest.mark.parametrize("source", REAL)
+def test_floats_as_bools_of_the_whole_range(source):
+    value = picture(source, 3, 4, 5)
+    value[:, 0] = 0
+    for made in (
+        F.to_dtype(value, torch.bool, scale=True),
+        F.to_dtype(ndd.as_batch(value[None], layout="CHW"), torch.bool, scale=True),
+    ):
+        made = made if isinstance(made, torch.Tensor) else made.torch()[0]
+        assert torch.equal(made, oracle.to_dtype(value, torch.bool, scale=True))
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.parametrize(("mean", "std"), [([0.5], [0.1, 0.2, 0.3]), ([0.5, 0.4, 0.3], [0.1]), ([0.5], [0.2])])
+def test_numbers_of_other_channels_in_a_batch(channels, mean, std):
+    value = picture(torch.float32, channels, 4, 5)
+    wanted = None if channels == len(mean) < len(std) else oracle.normalize(value, mean, std)
+    for pictures in (value, ndd.as_batch(value[None], layout="CHW")):
+        if wanted is None:
+            with pytest.raises(RuntimeError, match="std"):
+                F.normalize(pictures, mean, std)
+        else:
+            made = F.normalize(pictures, mean, std)
+            torch.testing.assert_close(made if pictures is value else made.torch()[0], wanted)

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd._execution.errors import raise_signalled
+from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Options, Unreadable, Window
 from ndd.decoders.backends import pillow, tiff_colors as _tiff_colours
 from ndd.decoders.backends.tiff_lzw import unpack
@@ -39,7 +40,7 @@ from ndd.decoders.headers.tiff_directory import (
     YCBCR,
     Directory,
 )
-from ndd.decoders.pixels import channels_as, cut
+from ndd.decoders.pixels import channels_as
 from ndd.decoders.png.libdeflate import inflated
 
 _TAGS = {
@@ -91,6 +92,8 @@ class _Layout(NamedTuple):
 def decode(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
     """The backend. None for a file that other libraries read well, Unreadable for a damaged one."""
     left = False
+    # Converting floats that nobody wrote would warn of NaN.
+    seen = options.seen if window is None and np.dtype(header.dtype).kind != "f" else None
     try:
         directory = Directory(data.data)
         tags = _tags(directory)
@@ -99,7 +102,8 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
             return None
         layout = _layout(directory, tags, len(data))
         unused = 16 - layout.bits if 8 < layout.bits < 16 and layout.colours != PALETTE else 0
-        image = _tiff_colours.shown(_values(data, layout), layout.colours, layout.bits, tags)
+        part = window or seen or (0, 0, layout.height, layout.width)
+        image = _tiff_colours.shown(_values(data, layout, part), layout.colours, layout.bits, tags)
     except MemoryError:
         raise
     except Exception as error:  # struct.error, zlib.error, ValueError, errors of Pillow: a broken file
@@ -109,7 +113,12 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
         raise Unreadable from error
     # DALI leaves such files to OpenCV.
     by_opencv = unused > 0 or layout.planes > 1 or layout.colours in (CMYK, YCBCR) or header.orientation != 1
-    return cut(channels_as(image, options.output_type, by_opencv, unused), window)
+    image = np.ascontiguousarray(channels_as(image, options.output_type, by_opencv, unused))
+    if seen is None:
+        return image
+    whole = host_empty((layout.height, layout.width, image.shape[2]), image.dtype)
+    whole[seen[0] : seen[2], seen[1] : seen[3]] = image
+    return whole
 
 
 def _tags(directory: Directory) -> dict[int, tuple[float, ...]]:
@@ -201,24 +210,28 @@ def _is_predicted(predictor: int, kind: str | None, unit: tuple[int, ...]) -> bo
     return predictor == (_FLOATING if kind[0] == "f" else _HORIZONTAL)
 
 
-def _values(data: np.ndarray, layout: _Layout) -> np.ndarray:
-    """The numbers, height x width x channels."""
-    height, width, rows, columns, depth = layout.height, layout.width, layout.rows, layout.columns, layout.depth
+def _values(data: np.ndarray, layout: _Layout, part: Window) -> np.ndarray:
+    """The numbers of a part of the picture, height x width x channels. Chunks outside it are not unpacked."""
+    (y0, x0, y1, x1), rows, columns, depth = part, layout.rows, layout.columns, layout.depth
+    if y1 > layout.height or x1 > layout.width:
+        raise ValueError("a part that reaches outside the picture")
     chunks = iter(zip(layout.places, layout.sizes, strict=True))
     out: Any = None  # allocated when the first chunk is good: a header may claim any size
     for plane in range(layout.planes):
-        for top in range(0, height, rows):
-            high = rows if layout.tiled else min(rows, height - top)
-            for left in range(0, width, columns):
+        for top in range(0, layout.height, rows):
+            high = rows if layout.tiled else min(rows, layout.height - top)
+            for left in range(0, layout.width, columns):
                 place, size = next(chunks)
                 if place > len(data) or size > len(data) - place:
                     raise ValueError("a chunk ends beyond the file")
+                if top >= y1 or left >= x1 or top + high <= y0 or left + columns <= x0:
+                    continue
                 values = _chunk(data[place : place + size], high, layout)
                 if out is None:
-                    out = np.empty((height, width, layout.channels), values.dtype)
-                inside = values[: height - top, : width - left]
-                part = out[top : top + rows, left : left + columns]
-                part[:, :, plane * depth : (plane + 1) * depth] = inside
+                    out = np.empty((y1 - y0, x1 - x0, layout.channels), values.dtype)
+                inside = values[max(y0 - top, 0) : y1 - top, max(x0 - left, 0) : x1 - left]
+                target = out[max(top - y0, 0) :, max(left - x0, 0) :, plane * depth : (plane + 1) * depth]
+                target[: inside.shape[0], : inside.shape[1]] = inside
     return out
 
 

@@ -6,10 +6,10 @@ import numpy as np
 
 from ndd._compiled.jit import kernel
 from ndd._operator import Plan, like, operator
+from ndd._operator.deprecated import renamed
 from ndd._tensor import DType
 from ndd._tensor.convert import convert_array
 from ndd._tensor.dtype import float32
-from ndd._tensor.user_line import warn_user
 
 _LAST_KEY = 65535
 
@@ -52,15 +52,14 @@ def lookup_table(
     """
     if input.dtype.kind not in (DType.Kind.signed, DType.Kind.unsigned):
         raise RuntimeError(f"lookup_table: Unsupported input type: {input.dtype}. Expected an integer type.")
-    if output_dtype is not None:
-        warn_user("lookup_table: `output_dtype` is deprecated: use `dtype`", DeprecationWarning)
+    dtype = renamed("lookup_table", "output_dtype", output_dtype, "dtype", dtype)
     listed = np.asarray(() if keys is None else keys)
     n_values = 0 if values is None else len(values)
     if len(listed) != n_values:
         raise RuntimeError(f"`keys` size should match `values` size: got {len(listed)} keys and {n_values} values")
     if n_values and (listed.min() < 0 or listed.max() > _LAST_KEY):
         raise RuntimeError(f"`keys` should be in the range [0, {_LAST_KEY}], got {listed.min()} to {listed.max()}")
-    return like(input, dtype=dtype or output_dtype or float32)
+    return like(input, dtype=dtype or float32)
 
 
 @lookup_table.plan

@@ -108,26 +108,21 @@ def chosen_region(reader: str, arguments: dict[str, Any]) -> Region | None:
 def _chosen(reader: str, arguments: dict[str, Any], names: tuple[str, ...]) -> tuple[str, tuple[float, ...]] | None:
     """The one of several arguments that the user gave, as numbers. RuntimeError if there are two."""
     chosen = [
-        (
-            name,
-            tuple(
-                [
-                    _number(name, v)
-                    for v in (arguments[name] if isinstance(arguments[name], list | tuple) else [arguments[name]])
-                ]
-            ),
-        )
-        for name in names
-        if arguments[name] is not None and arguments[name] != [] and arguments[name] != ()
+        (name, tuple([_number(reader, name, v) for v in (value if isinstance(value, list | tuple) else [value])]))
+        for name, value in ((name, arguments[name]) for name in names)
+        if value is not None and value != [] and value != ()
     ]
     if len(chosen) > 1:
         raise RuntimeError(f"{reader}: {' and '.join(name for name, _ in chosen)} are mutually exclusive")
     return chosen[0] if chosen else None
 
 
-def _number(name: str, value: Any) -> float:
+def _number(reader: str, name: str, value: Any) -> float:
     """Relative numbers have 32 bits, as in DALI."""
-    return float(np.float32(value)) if name.startswith("rel_") else float(value)
+    try:
+        return float(np.float32(value)) if name.startswith("rel_") else float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{reader}: {name}: expected numbers, got {value!r}") from None
 
 
 def _one_each(bound: tuple[str, tuple[float, ...]] | None, count: int) -> tuple[float, ...] | None:

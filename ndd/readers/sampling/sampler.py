@@ -256,13 +256,13 @@ class Sampled(Order):
         return indices
 
 
-def check_sampler(sampler: Any) -> None:
+def check_sampler(reader: str, sampler: Any) -> None:
     """Raises TypeError for an object that cannot be iterated again in every epoch."""
     if callable(sampler) and not hasattr(sampler, "__iter__"):
         return
     if not isinstance(sampler, Iterable) or iter(sampler) is sampler:
         raise TypeError(
-            "sampler: expected a sequence of indices, an object that can be iterated again at each epoch (such as a "
+            f"{reader}: sampler: expected a sequence of indices, an object that can be iterated again at each epoch (such as a "
             f"torch Sampler), or a function of the epoch number, got {type(sampler).__name__}"
         )
 

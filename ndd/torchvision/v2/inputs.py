@@ -246,10 +246,7 @@ def sizes_of(batch: Any) -> np.ndarray:
 def chw_of(batch: Any) -> np.ndarray:
     """Channels, height and width of each image, int64 `[N, 3]`; a value without channels counts as one."""
     pixels = batch.images if isinstance(batch, ndd.Targets) else batch
-    layout = values.layout_of(pixels)
-    shapes = pixels.shape if isinstance(pixels, ndd.Batch) else [pixels.shape]
-    channels = [shape[layout.index("C")] if "C" in layout else 1 for shape in shapes]
-    return np.column_stack((np.array(channels, np.int64), sizes_of(pixels)))
+    return np.column_stack((np.array(values.channels_of(pixels), np.int64), sizes_of(pixels)))
 
 
 def samples_at(chosen: list[Any], n: int) -> list[list[Any]]:

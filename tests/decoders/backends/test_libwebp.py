@@ -99,10 +99,10 @@ def test_turned_windows(orientation):
 def test_a_crop_of_a_batch(kind):
     output_type = getattr(ndd.types, kind)
     data = [file(name) for name in ENCODED if kind != "ANY_DATA" or "alpha" not in name]
-    whole = ndd.decoders.image(ndd.batch(data), output_type=output_type)
+    whole: Any = ndd.decoders.image(ndd.batch(data), output_type=output_type)
     expected = [np.asarray(image).copy()[20:84, 30:94] for image in whole.tensors]
     place: Any = {"axes": (0, 1), "normalized_anchor": False, "normalized_shape": False}
-    part = ndd.decoders.image_slice(ndd.batch(data), [20, 30], [64, 64], output_type=output_type, **place)
+    part: Any = ndd.decoders.image_slice(ndd.batch(data), [20, 30], [64, 64], output_type=output_type, **place)
     for image, other in zip(part.tensors, expected, strict=True):
         np.testing.assert_array_equal(np.asarray(image), other)
 

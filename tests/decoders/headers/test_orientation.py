@@ -15,7 +15,8 @@ from PIL import Image
 
 import ndd
 from ndd._tensor.memory import host_empty
-from ndd.decoders.backends import opencv, pillow, simplejpeg
+from ndd.decoders import pixels
+from ndd.decoders.backends import libwebp, opencv, pillow, simplejpeg
 from ndd.decoders.headers import avif as _avif
 from ndd.decoders.jpeg import backend as _jpeg
 from ndd.decoders.nvimgcodec import python_api
@@ -164,7 +165,7 @@ def fresh_memory(monkeypatch):
         mallopt(M_PERTURB, value)
         assert not value or (np.empty(1 << 20, np.uint8) != 0).any()
 
-    for module in (_jpeg, python_api, simplejpeg):
+    for module in (_jpeg, libwebp, python_api, simplejpeg):
         monkeypatch.setattr(module, "host_empty", filled)
     yield set_to
     set_to(0)
@@ -295,3 +296,18 @@ def test_avif_by_a_compatible_brand():
     assert decoded(data).shape == (31, 24, 3)
     with pytest.raises(RuntimeError, match="no known format"):
         decoded(avif.avif(encode(RGB, "AVIF"), brands=(b"heic", b"mif1")))
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "u4", "f4", "f8"])
+def test_opencv_turns_as_numpy(dtype, monkeypatch):
+    """Pixels of any width, also of pictures that are not contiguous."""
+    for shape in ((5, 7, 3), (1, 1, 1), (1, 9, 4), (9, 1, 2), (6, 4, 40), (6, 4)):
+        image = np.arange(np.prod(shape)).reshape(shape).astype(dtype)
+        for stored in (image, image[::-1, ::-1]):
+            for orientation in range(1, 9):
+                turned = pixels.upright(stored, orientation)
+                with monkeypatch.context() as patch:
+                    patch.setattr(pixels, "opencv", lambda: None)
+                    expected = pixels.upright(stored, orientation)
+                np.testing.assert_array_equal(turned, expected, strict=True)
+                assert turned.flags.c_contiguous or orientation == 1

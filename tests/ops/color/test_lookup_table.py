@@ -60,6 +60,8 @@ def test_arguments():
     assert np.asarray(ndd.lookup_table(x, keys=1, values=3)).tolist() == [0, 3, 0, 0]
     with pytest.warns(DeprecationWarning, match="output_dtype"):
         assert ndd.lookup_table(x, output_dtype=ndd.int16).dtype is ndd.int16
+    with pytest.raises(TypeError, match="output_dtype"):
+        ndd.lookup_table(x, output_dtype=ndd.int16, dtype=ndd.int16)
     for keys in ([-1], [65536]):
         with pytest.raises(RuntimeError, match="range"):
             ndd.lookup_table(x, keys=keys, values=[1.0]).evaluate()

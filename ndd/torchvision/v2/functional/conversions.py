@@ -20,7 +20,17 @@ from ndd.torchvision.v2.functional.arithmetic import (
     value_bits,
 )
 from ndd.torchvision.v2.functional.kinds import functional, through
-from ndd.torchvision.values import count_of, is_pil, kind_of, layout_of, per_sample, plain, tv_tensors, wrapped
+from ndd.torchvision.values import (
+    channels_of,
+    count_of,
+    is_pil,
+    kind_of,
+    layout_of,
+    per_sample,
+    plain,
+    tv_tensors,
+    wrapped,
+)
 
 _FLOATS = ("f16", "bfloat16", "f32", "f64")
 _UNSIGNED = {8: ndd.uint8, 16: ndd.uint16, 32: ndd.uint32}  # by their bits
@@ -43,6 +53,8 @@ def scaled_to(value: Any, dtype: Any) -> Any:
             raise RuntimeError(
                 f"The conversion from {_BY_NAME[source.name]} to {_BY_NAME[dtype.name]} cannot be performed safely."
             )
+        if dtype.name == "bool":
+            return wide(value) != 0
         # Just below white plus one, so that every number of the type stands for an equal range.
         return ndd.cast(ndd.math.floor(wide(value) * _constant(largest(dtype) + 1.0 - 1e-3, value)), dtype=dtype)
     if floats:
@@ -70,7 +82,7 @@ def _converted(value: Any, dtype: Any) -> Any:
     """Numbers in another type as torch converts them: whole numbers keep their lowest bits, fractions are truncated and clipped to
     the range."""
     if dtype.name == "bool":
-        return value != 0
+        return wide(value) != 0
     if is_float(value):
         if dtype.name not in _FLOATS:
             value = wide(value)
@@ -164,6 +176,11 @@ def normalize(inpt: Any, mean: list[float], std: list[float], inplace: bool = Fa
             raise TypeError(f"Input tensor should be a float tensor. Got {_BY_NAME[value.dtype.name]}.")
         layout = layout_of(value)
         shape = [-1 if letter == "C" else 1 for letter in layout]
+        numbers = [
+            np.shape(each)[-1] if np.ndim(each) else 1 for each in (mean, std) if not isinstance(each, ndd.Batch)
+        ]
+        if len(numbers) == 2 and numbers[0] == 1 < numbers[1] and 1 in channels_of(value):
+            raise RuntimeError(f"normalize: std: expected one number for pictures of one channel, got {numbers[1]}")
 
         def operand(numbers: Any) -> Any:
             numbers = per_sample(numbers, count, axes=1)

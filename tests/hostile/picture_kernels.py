@@ -1,0 +1,194 @@
+"""Mutated pictures and their parts for kernels that write through pointers: PNG, LZW of TIFF, run lengths of BMP; in memory
+between fences."""
+
+from __future__ import annotations
+
+import functools
+import io
+import random
+import struct
+import zlib
+
+import numpy as np
+from hostile.bounds_checked import Parser, fenced, fenced_copy
+from hostile.media import PATTERNS, LeftError, cut, odd
+from PIL import Image
+
+from ndd._compiled.thread_team import ALONE, joined
+from ndd.decoders.backends.bmp_runs import unpack_runs
+from ndd.decoders.backends.tiff_lzw import unpack
+from ndd.decoders.headers import png as headers
+from ndd.decoders.png import kernels, libdeflate, libpng
+
+# ---- PNG
+
+
+def chunk(name: bytes, body: bytes) -> bytes:
+    return struct.pack(">I", len(body)) + name + body + struct.pack(">I", zlib.crc32(name + body))
+
+
+def make_png(rng: random.Random) -> bytes:
+    """Rows of any filters, too few or too many, in some chunks; a header that lies; checksums that are right or not."""
+    kind, channels = rng.choice([(0, 1), (2, 3), (4, 2), (6, 4), (2, 3), (3, 1)])
+    width, height = rng.choice([1, 2, 7, 33]), rng.choice([1, 2, 9])
+    rows = b"".join(bytes([rng.choice([0, 1, 2, 3, 4, 4, 5])]) + rng.randbytes(width * channels) for _ in range(height))
+    rows = rows[: len(rows) + rng.choice([0, 0, 0, 0, -1, -7])] + bytes(rng.choice([0, 0, 0, 1, 400]))
+    packed = zlib.compress(rows)
+    if rng.random() < 0.2:
+        place = rng.randrange(len(packed))
+        packed = packed[:place] + rng.randbytes(1) + packed[place + 1 :]
+    extents = [width, height]
+    if rng.random() < 0.2:
+        which = rng.randrange(2)
+        extents[which] = odd(rng, 32, extents[which])
+    depth, interlaced = rng.choice([8] * 8 + [1, 4, 16]), rng.choice([0] * 8 + [1])
+    parts = [chunk(b"IHDR", struct.pack(">IIBBBBB", *extents, depth, kind, 0, 0, interlaced))]
+    if kind == 3 or rng.random() < 0.1:
+        parts.append(chunk(b"PLTE", rng.randbytes(3 * rng.choice([1, 16, 256]))))
+    borders = sorted(rng.randrange(len(packed) + 1) for _ in range(rng.choice([0, 0, 1, 3])))
+    parts += [chunk(b"IDAT", packed[a:b]) for a, b in zip([0, *borders], [*borders, len(packed)], strict=True)]
+    parts.insert(
+        rng.randrange(1, len(parts) + 1), chunk(rng.choice([b"tEXt", b"tRNS", b"IDAT", b"abcd"]), rng.randbytes(3))
+    )
+    parts.append(chunk(b"IEND", b""))
+    if rng.random() < 0.3:
+        k = rng.randrange(len(parts))
+        part = bytearray(parts[k])
+        part[:4] = odd(rng, 32, len(part) - 12).to_bytes(4, "big")
+        parts[k] = bytes(part)
+    if rng.random() < 0.1:
+        del parts[rng.randrange(len(parts))]
+    file = b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+    return cut(rng, file, [8, 33, 57, len(file)]) if rng.random() < 0.15 else file
+
+
+def read_png(content: bytes) -> None:
+    data, facts = fenced_copy(content), np.zeros((1, 6), np.int64)
+    kernels.look(np.array([data.ctypes.data]), np.array([data.size]), np.empty(0, np.uint8), facts)
+    libpng.library()
+    height, width, channels = facts[0, 1:4].tolist()
+    if not facts[0, 0] or height * width > 1 << 16:
+        raise LeftError("left to Python")
+    header = headers.read_header(data.data)
+    assert header is not None
+    assert (header.height, header.width, header.channels) == (height, width, channels)
+    for depth, is_bgr, part in ((3, 0, False), (1, 0, False), (3, 1, True)):
+        top, left = (height // 3, width // 3) if part else (0, 0)
+        high, wide = height - top, width - left
+        result = []
+        for pattern in PATTERNS:
+            out, scratch = fenced(high * wide * depth), fenced(data.size + height * (width * channels + 1))
+            out[:], scratch[:] = pattern, pattern
+            row = [
+                data.ctypes.data,
+                data.size,
+                out.ctypes.data,
+                out.size,
+                height,
+                width,
+                top,
+                left,
+                high,
+                wide,
+                depth,
+                is_bgr,
+            ]
+            done = np.zeros(1, np.bool_)
+            case = np.zeros(1, np.int64), np.array([row]), scratch[None], np.array([0]), libdeflate.available(), done
+            joined(kernels.decode_loop)(ALONE, 0, np.array([0]), 1, case)
+            result.append(out if done[0] else None)
+        assert (result[0] is None) == (result[1] is None)
+        if result[0] is None:
+            raise LeftError("refused")
+        np.testing.assert_array_equal(*result)
+
+
+# ---- LZW
+
+
+@functools.cache
+def strips() -> list[bytes]:
+    rng = np.random.default_rng(3)
+    result = []
+    for picture in (
+        rng.integers(0, 256, (60, 60), np.uint8),
+        np.zeros((200, 300), np.uint8),
+        rng.integers(0, 3, (99, 99), np.uint8),
+    ):
+        file = io.BytesIO()
+        Image.fromarray(picture).save(file, "tiff", compression="tiff_lzw", tiffinfo={278: picture.shape[0]})
+        with Image.open(io.BytesIO(file.getvalue())) as image:
+            tags = image.tag_v2
+            begin, size = tags[273][0], tags[279][0]
+        result.append(file.getvalue()[begin : begin + size])
+    return result
+
+
+def coded(rng: random.Random) -> bytes:
+    """Any codes, of growing width, as an encoder would write them, more or less."""
+    text, width, free = format(256, "09b"), 9, 258
+    for _ in range(rng.choice([3, 40, 300, 4200])):
+        code = rng.choice(
+            [rng.randrange(256), rng.randrange(258, max(free, 259)), free, free, free + rng.choice([0, 0, 0, 1])]
+        )
+        code = 256 if rng.random() < 0.002 else min(code, (1 << width) - 1)
+        text, free = text + format(code, f"0{width}b"), free + 1
+        if code == 256:
+            width, free = 9, 258
+        elif free == (1 << width) - 1 and width < 12:
+            width += 1
+    text += "0" * (-len(text) % 8)
+    return int("1" + text, 2).to_bytes(len(text) // 8 + 1, "big")[1:]
+
+
+def make_lzw(rng: random.Random) -> tuple[bytes, int]:
+    data = bytearray(coded(rng) if rng.random() < 0.5 else rng.choice(strips()))
+    for _ in range(rng.choice([0, 0, 1, 3])):
+        data[rng.randrange(len(data))] = rng.randrange(256)
+    return bytes(data[: rng.choice([len(data), rng.randrange(len(data) + 1)])]), rng.choice(
+        [0, 1, 3, 7, 8, 9, 100, 3600, 60_000]
+    )
+
+
+def read_lzw(made: tuple[bytes, int]) -> None:
+    result = []
+    for pattern in PATTERNS:
+        out = fenced(made[1])
+        out[:] = pattern
+        result.append(out if unpack(fenced_copy(made[0]), out) else None)
+    if result[0] is None:
+        raise LeftError("left to libtiff")
+    np.testing.assert_array_equal(*result)
+
+
+# ---- run lengths
+
+
+def make_runs(rng: random.Random) -> tuple[bytes, int, bool, tuple[int, int]]:
+    text = b"".join(
+        rng.choice(
+            [
+                bytes([rng.randrange(1, 256), rng.randrange(256)]), b"\0\0", b"\0\0", bytes([0, 2, odd(rng, 8, 1), odd(rng, 8, 1)]),
+                bytes([0, n := rng.randrange(3, 256)]) + rng.randbytes(n + (n & 1)), rng.randbytes(rng.randrange(4)),
+            ]
+        )
+        for _ in range(rng.randrange(40))
+    )  # fmt: skip
+    ended = text + rng.choice([b"\0\1", b"\0\1", b""])
+    return ended, rng.choice([4, 8]), rng.random() < 0.5, (rng.choice([0, 1, 5, 60]), rng.choice([0, 1, 7, 300]))
+
+
+def read_runs(made: tuple[bytes, int, bool, tuple[int, int]]) -> None:
+    content, bits, wraps, shape = made
+    out = fenced(shape[0] * shape[1]).reshape(shape)
+    ended, is_whole = unpack_runs(fenced_copy(content), bits, wraps, out)
+    assert 0 <= ended <= max(shape[0], len(content))
+    if not is_whole:
+        raise LeftError("cut off")
+
+
+PARSERS = {
+    "PNG by the kernel": Parser(make_png, read_png),
+    "LZW of TIFF": Parser(make_lzw, read_lzw),
+    "run lengths of BMP": Parser(make_runs, read_runs),
+}
