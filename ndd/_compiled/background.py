@@ -1,30 +1,34 @@
-"""Compiles kernels in a thread, while fallbacks compute the same numbers more slowly.
+"""Compiles kernels while the program goes on and fallbacks compute the same numbers more slowly.
 
-If a kernel is neither compiled nor on disk, its fallback answers the call. The kernel is compiled as soon as no call has waited
-for another kernel for a moment. Of several kernels the one whose fallback has taken longest comes first. (A JPEG is decoded by
-another library nearly as fast; resampling takes twenty times as long.) The fallback of a loop calls the kernels inside the loop,
-one sample after the other: these are not compiled by themselves, and the time of their fallbacks counts for the loop. Once a
-fallback has taken some seconds, calls wait for the kernel while it is being compiled, because fallbacks take the processor and the
-interpreter from the compiler. While another process of the machine compiles a kernel, others are compiled here.
+If a kernel is neither compiled nor on disk, its fallback answers the call. Other processes compile (`compile_processes.py`), or,
+where there are none, a thread, as soon as no call has waited for another kernel for a moment. Of several kernels the one whose
+fallback has taken longest comes first. (A JPEG is decoded by another library nearly as fast; resampling takes twenty times as
+long.) The fallback of a loop calls the kernels inside the loop, one sample after the other: these are not compiled by
+themselves, and the time of their fallbacks counts for the loop. Once a fallback has taken some seconds, calls wait for the
+kernel while it is being compiled, because fallbacks take the processor and the interpreter from the compiler. While another
+program of the machine compiles a kernel, others are compiled here.
 
-A fork, a call that needs another kernel, and a kernel whose fallback takes much longer interrupt the thread at the compiler's
-next step (after at most 0.6 s on a quiet machine). It starts the interrupted kernel again later; inner kernels that are already
-compiled are stored. At the end of the program it waits as long as the kernel has taken so far, at most 1.4 s, so that nearly
-finished work is not lost. Forked processes compile at the call, because they start late and end without notice. With
-NDD_COMPILE_IN_BACKGROUND=0 all processes do.
+A kernel whose fallback takes much longer interrupts another one at the compiler's next step (after at most 0.6 s on a quiet
+machine). So do a fork and a call that needs another kernel, if the thread compiles. The interrupted kernel is started again
+later; inner kernels that are already compiled are stored. At the end of the program it waits as long as the kernel has taken so
+far, at most 1.4 s, so that nearly finished work is not lost. Forked processes compile at the call, because they start late and
+end without notice. With NDD_COMPILE_IN_BACKGROUND=0 all processes do.
 """
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ndd._compiled.compile_processes import ELSEWHERE, STOPPED, Worker, Workers
 from ndd._execution.compile_notice import in_background
 from ndd._execution.fork import around_fork, fork_lock
 from ndd._execution.signal_safe import start
@@ -50,17 +54,31 @@ class Job:
     """A kernel to be compiled.
 
     Attributes:
-        compile: compiles it.
+        compile: compiles it, or loads it if it is on disk.
+        message: what a process that compiles receives; it gives None for a kernel that cannot be sent.
         inside: the kernels that it calls, directly or not.
+        urgency: seconds by which it comes before others.
         spent: seconds that the fallback has taken.
+        begun: when a process began to compile it.
+        stopping: whether the process has been asked to stop.
         later: the earliest time to start it.
         ended: when it was compiled, or failed.
     """
 
-    def __init__(self, compile_now: Callable[[], None], inside: Collection[Any] = (), spent: float = 0.0):
+    def __init__(
+        self,
+        compile_now: Callable[[], None],
+        inside: Collection[Any] = (),
+        urgency: float = 0.0,
+        message: Callable[[], bytes | None] = lambda: None,
+    ):
         self.compile = compile_now
+        self.message = message
         self.inside = inside
-        self.spent = spent
+        self.begun = 0.0
+        self.stopping = False
+        self.urgency = urgency
+        self.spent = 0.0
         self.later = 0.0
         self.ended: float | None = None
         self._answering: dict[object, float] = {}
@@ -77,13 +95,13 @@ class Job:
             self.spent += time.monotonic() - begun
 
     def waited(self) -> float:
-        """Seconds that the fallback has taken, with calls that still run."""
+        """Seconds that the fallback has taken, with calls that still run, and the job's urgency."""
         now = time.monotonic()
-        return self.spent + sum([now - begun for begun in list(self._answering.values())])
+        return self.urgency + self.spent + sum([now - begun for begun in list(self._answering.values())])
 
 
 class Background:
-    """The thread that compiles. It runs while there is work.
+    """The thread that compiles, or that gives work to processes. It runs while there is work.
 
     Attributes:
         allowed: whether fallbacks are used at all.
@@ -91,6 +109,7 @@ class Background:
 
     def __init__(self) -> None:
         self.allowed = os.environ.get(_VARIABLE) != "0"
+        self.workers = Workers()
         self._begin()
         # Workers are often forked one after the other, so no kernel is started between two forks.
         around_fork(in_parent=self.busy, in_child=self._in_child)
@@ -101,25 +120,35 @@ class Background:
         self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
         self._busy_at = self._begun = self._ending = 0.0
+        self._running: dict[Worker, Job] = {}  # in other processes
+        self._check: Callable[[], bool] | None = None
 
     def _in_child(self) -> None:
         self.allowed = False
         in_background.clear()
+        self.workers.forget()
         self._begin()
+
+    def start_early(self, empty_folder: Callable[[], Path | None]) -> None:
+        """Starts the processes that compile if there is such a folder: then a program that imports this package needs them."""
+        if self.allowed and os.environ.get("NDD_COMPILE") != "0":
+            self.workers.start(empty_folder())
 
     def forbid(self) -> None:
         """Compiles kernels at calls from now on, in this process and in those that it starts."""
         self.allowed = False
         os.environ[_VARIABLE] = "0"
+        self.workers.close()
 
     def busy(self) -> None:
         """Notes that something was compiled at a call."""
         self._busy_at = time.monotonic()
 
-    def do(self, job: Job) -> None:
-        """Compiles the job when no call compiles."""
+    def do(self, job: Job, folder: Path | None = None) -> None:
+        """Compiles the job; its kernel is stored in the folder. Without other processes it is begun when no call compiles."""
         self.busy()
         with self._lock:
+            self.workers.start(folder)
             self._jobs.append(job)
             if self._thread is None:
                 thread = threading.Thread(target=self._run, name="ndd-compile", daemon=False)
@@ -129,49 +158,140 @@ class Background:
     def job_with(self, kernel: Any) -> Job | None:
         """The kernel to be compiled that has this one inside: then this one need not be called any more."""
         with self._lock:
-            jobs = self._jobs if self._job is None else [self._job, *self._jobs]
-            return next((job for job in jobs if kernel in job.inside), None)
+            return next((job for job in [*self._compiling(), *self._jobs] if kernel in job.inside), None)
+
+    def _compiling(self) -> list[Job]:
+        return [*([] if self._job is None else [self._job]), *self._running.values()]
 
     def await_if_slow(self, job: Job) -> None:
         """Waits while the job is being compiled, if its fallback has taken long."""
-        while job is self._job and job.ended is None and job.spent > _PATIENCE and _goes_on():
+        while job in self._compiling() and job.ended is None and job.spent > _PATIENCE and _goes_on():
             time.sleep(_LATER / 10)
 
     def count(self) -> int:
         """The number of kernels that wait or are being compiled."""
-        return len(self._jobs) + 1
+        return len(self._jobs) + max(1, len(self._compiling()))
 
     def _run(self) -> None:
         while True:
-            while self._is_busy() and _goes_on():
+            self._hand_out()
+            while not self.workers.alive() and self._is_busy() and _goes_on():
                 time.sleep(0.05)
             with self._lock:
-                if not self._jobs or not _goes_on():
+                if not self._running and (not self._jobs or not _goes_on()):
                     self._jobs.clear()
                     self._thread = None
                     return
-                now = time.monotonic()
-                job = max([each for each in self._jobs if each.later <= now], key=Job.waited, default=None)
+                job = None if self.workers.alive() else self._next()
                 if job is not None:
                     self._jobs.remove(job)
                     self._job = job
-            if job is None:
+            if job is not None:
+                self._compile_here(job)
+            elif not self.workers.alive():
                 time.sleep(_LATER / 2)
-                continue
-            with fork_lock:
-                in_background.set()
-                self._begun, self._ending = now, 0.0
-                try:
-                    job.compile()
-                    job.ended = time.monotonic()
-                except _BrokenOff:
-                    self._jobs.append(job)
-                except _Elsewhere:
-                    job.later = now + _LATER
-                    self._jobs.append(job)
-                finally:
-                    self._job = None
-                    in_background.clear()
+
+    def _hand_out(self) -> None:
+        """Gives jobs to other processes, and waits a moment for what they answer."""
+        if not self.workers.alive():
+            return
+        if not (_goes_on() or self._are_nearly_done()):
+            self._running.clear()
+            self.workers.close()
+            return
+        while _goes_on() and (job := self._next()) is not None:
+            worker = self._free_worker()
+            if worker is None:
+                self._make_room_for(job)
+                break
+            message = job.message()
+            with self._lock:
+                self._jobs.remove(job)
+            if message is None:
+                worker.free = True
+                self._compile_here(job)
+            else:
+                job.begun, job.stopping, self._ending = time.monotonic(), False, 0.0
+                self._running[worker] = job
+                worker.begin(message)
+        for worker in self.workers.answered(_LATER / 2, list(self._running)):
+            self._take(worker)
+
+    def _free_worker(self) -> Worker | None:
+        """A process that waits for a kernel, and is taken by this call."""
+        with self._lock:
+            worker = self.workers.free()
+            if worker is not None:
+                worker.free = False
+            return worker
+
+    def _take(self, worker: Worker) -> None:
+        """The answer of a process."""
+        job, said = self._running[worker], b""
+        try:
+            said = worker.answer()
+        except EOFError:
+            self.workers.lost(worker)
+            job.message = lambda: None  # what ends a process is not tried again in another one
+        if said == ELSEWHERE:
+            job.later = time.monotonic() + _LATER
+        if said in (ELSEWHERE, STOPPED, b""):
+            self._jobs.append(job)
+        else:
+            self._compile_here(job)
+        del self._running[worker]
+
+    def _make_room_for(self, job: Job) -> None:
+        """Stops the kernel that can wait best, if the program waits much longer for this one."""
+        others = {worker: other for worker, other in self._running.items() if not other.stopping}
+        if others:
+            worker = min(others, key=lambda each: others[each].waited())
+            if self._outranks(job, others[worker], others[worker].begun):
+                others[worker].stopping = True
+                worker.stop()
+
+    def _are_nearly_done(self) -> bool:
+        """The same for other processes as `_is_nearly_done`."""
+        return any([self._is_nearly_done(job.begun) for job in self._running.values()])
+
+    def compile_elsewhere(self, message: Callable[[], bytes | None]) -> None:
+        """Lets another process compile a kernel for a call that waits, if one is free."""
+        worker = self._free_worker() if self.allowed else None
+        content = None if worker is None else message()
+        if worker is None:
+            return
+        if content is None:
+            worker.free = True
+            return
+        try:
+            worker.begin(content)
+            worker.answer()
+        except EOFError:
+            self.workers.lost(worker)
+        except BaseException:  # Ctrl-C: its answer would be taken for the next one
+            self.workers.lost(worker)
+            raise
+
+    def _next(self) -> Job | None:
+        """The job to begin now: the one whose fallback has taken longest."""
+        now = time.monotonic()
+        return max([job for job in self._jobs if job.later <= now], key=Job.waited, default=None)
+
+    def _compile_here(self, job: Job) -> None:
+        with fork_lock:
+            in_background.set()
+            self._begun, self._ending = time.monotonic(), 0.0
+            try:
+                job.compile()
+                job.ended = time.monotonic()
+            except _BrokenOff:
+                self._jobs.append(job)
+            except _Elsewhere:
+                job.later = self._begun + _LATER
+                self._jobs.append(job)
+            finally:
+                self._job = None
+                in_background.clear()
 
     def _is_busy(self) -> bool:
         return fork_lock.wanted or time.monotonic() - self._busy_at < _QUIET
@@ -180,22 +300,38 @@ class Background:
         """Called before each step of the compiler: interrupts it if it runs in the background and a call waits."""
         if threading.current_thread() is not self._thread:
             return
+        if self._check is not None:
+            if self._check():
+                raise _BrokenOff
+            return
         if fork_lock.wanted or self._is_outranked() or not (_goes_on() or self._is_nearly_done()):
             raise _BrokenOff
 
     def _is_outranked(self) -> bool:
         """Whether, soon after the start of this kernel, the program waits much longer for a later one."""
-        now, job = time.monotonic(), self._job
-        if job is None or now - self._begun > _SOON:
-            return False
-        threshold = 2 * job.waited() + 1.0
-        return any([each.later <= now and each.waited() > threshold for each in list(self._jobs)])
+        job, other = self._job, self._next()
+        return job is not None and other is not None and self._outranks(other, job, self._begun)
 
-    def _is_nearly_done(self) -> bool:
+    def _outranks(self, job: Job, other: Job, begun: float) -> bool:
+        return time.monotonic() - begun <= _SOON and job.waited() > 2 * other.waited() + 1.0
+
+    def _is_nearly_done(self, begun: float | None = None) -> bool:
         """Whether the program has reached its end while this kernel is being compiled, and may still wait."""
         now = time.monotonic()
         self._ending = self._ending or now
-        return now - self._ending < min(_LAST, self._ending - self._begun)
+        return now - self._ending < min(_LAST, self._ending - (self._begun if begun is None else begun))
+
+    def interrupted_by(self, check: Callable[[], bool], compile_now: Callable[[], None]) -> bytes:
+        """Compiles in this thread, as in the background. Returns why it was interrupted: `STOPPED`, if `check` said so, or
+        `ELSEWHERE`; else b""."""
+        self._thread, self._check = threading.current_thread(), check
+        try:
+            compile_now()
+        except _BrokenOff:
+            return STOPPED
+        except _Elsewhere:
+            return ELSEWHERE
+        return b""
 
     def elsewhere(self, inner: bool) -> None:
         """Called if another process compiles the same kernel. In the background another kernel comes first, unless this is an
@@ -236,7 +372,11 @@ class Fallback(NamedTuple):
 
 
 def with_fallback(
-    dispatcher: Any, cache: Any, fallback: Fallback, compile_for: Callable[..., Any]
+    dispatcher: Any,
+    cache: Any,
+    fallback: Fallback,
+    message: Callable[[tuple[Any, ...]], bytes | None],
+    compile_for: Callable[..., Any],
 ) -> Callable[..., Any]:
     """The function of a numba dispatcher for types that it has not compiled: the fallback answers if `cache` has no file for
     these types. Otherwise `compile_for` loads or compiles at the call.
@@ -265,8 +405,8 @@ def with_fallback(
         return silent  # numba calls this result
 
     def begun(kinds: tuple[Any, ...]) -> Job:
-        job = Job(lambda: compile_now(kinds), fallback.inside(), fallback.urgency)
-        background.do(job)
+        job = Job(lambda: compile_now(kinds), fallback.inside(), fallback.urgency, functools.partial(message, kinds))
+        background.do(job, cache.folder)
         return job
 
     def compile_now(kinds: tuple[Any, ...]) -> None:

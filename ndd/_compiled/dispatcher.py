@@ -13,6 +13,7 @@ A dispatcher is what Python calls: it looks up the types of the arguments and ca
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -32,6 +33,7 @@ def make_dispatcher(
     inner: bool,
     cache: KernelCache | None,
     around_compile: Callable[[Callable[..., Any]], Callable[..., Any]],
+    message: Callable[[tuple[Any, ...]], bytes | None],
     fallback: Fallback | None = None,
 ) -> Any:
     """The dispatcher of a function.
@@ -42,6 +44,7 @@ def make_dispatcher(
         inner: whether only kernels call it.
         cache: stores compiled code; None: nothing is stored.
         around_compile: wraps the function that compiles for new types.
+        message: what a process that compiles receives for types of arguments.
         fallback: answers while the kernel is compiled in the background.
     """
     import numba
@@ -53,9 +56,9 @@ def make_dispatcher(
     if cache is not None:
         dispatcher._cache = cache
     dispatcher.typeof_pyval = _typed(dispatcher)
-    dispatcher._compile_for_args = _one_at_a_time(dispatcher, cache)
+    dispatcher._compile_for_args = _one_at_a_time(dispatcher, cache, message)
     if fallback is not None and cache is not None and not inner:
-        dispatcher._compile_for_args = with_fallback(dispatcher, cache, fallback, dispatcher._compile_for_args)
+        dispatcher._compile_for_args = with_fallback(dispatcher, cache, fallback, message, dispatcher._compile_for_args)
     dispatcher._compiler.compile = around_compile(dispatcher._compiler.compile)
     dispatcher.get_call_template = _without_literals(dispatcher.get_call_template)
     return dispatcher
@@ -99,12 +102,16 @@ def _without_literals(template_for: Callable[..., Any]) -> Callable[..., Any]:
     return template
 
 
-def _one_at_a_time(dispatcher: Any, cache: KernelCache | None) -> Callable[..., Any]:
+def _one_at_a_time(
+    dispatcher: Any, cache: KernelCache | None, message: Callable[[tuple[Any, ...]], bytes | None]
+) -> Callable[..., Any]:
     """The slow path of a dispatcher, for new types."""
     compile_now = dispatcher._compile_for_args
 
     def guarded(*args: Any) -> Any:
         kinds = tuple([dispatcher.typeof_pyval(value) for value in args])
+        if cache is not None and not cache.has_file(kinds, dispatcher.targetctx):
+            background.compile_elsewhere(functools.partial(message, kinds))
         with fork_lock, without_collection():
             if cache is not None and cache.has_file(kinds, dispatcher.targetctx):
                 return dispatcher.compile(kinds)  # numba's own path searches all packages for extensions, for 4 ms

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ndd._compiled import dispatcher, kernel_file, linking, pipeline
+from ndd._compiled import dispatcher, kernel_file, kernel_messages, linking, pipeline
 from ndd._compiled.background import Fallback, background
 from ndd._compiled.kernel_cache import INNER, KernelCache, described, libraries, source_digest, writable_folder
 from ndd._execution.compile_notice import compiling
@@ -43,6 +43,10 @@ class Compiled:
     def described(self) -> bytes:
         """Its text in the key of a kernel that calls it."""
         return source_digest(sys.modules[type(self).__module__].__file__ or "")
+
+    def as_message(self) -> Any:
+        """What pickle makes it of again in a process that compiles (`kernel_messages.py`)."""
+        raise NotImplementedError
 
 
 REPLACED: dict[str, Compiled] = {}
@@ -71,6 +75,10 @@ class Intrinsic(Compiled):
     def described(self) -> bytes:
         """A hash of the file that defines it."""
         return source_digest(sys.modules[self._make.__module__].__file__ or "")
+
+    def as_message(self) -> Any:
+        """A reference: the module that defines it has no kernels of operators, and imports fast."""
+        return kernel_messages.place_of(self, self._make.__module__)
 
     def __call__(self, *args: Any) -> Any:
         return self.in_python()(*args)
@@ -204,6 +212,7 @@ class Kernel(Compiled):
             cache = KernelCache(name, text, linking.parts, load, packaged and not inner)
         return dispatcher.make_dispatcher(
             copy, self.options, inner=inner, cache=cache, fallback=self._with_what_it_calls(),
+            message=functools.partial(kernel_messages.packed, self),
             around_compile=functools.partial(self._said_aloud, scope=copy.__globals__, cache=cache),
         )  # fmt: skip
 
@@ -212,6 +221,14 @@ class Kernel(Compiled):
             return None
         inside = functools.cache(lambda: frozenset(self._reached({})) - {self})
         return Fallback(self._fallback, self, inside, self.urgency)
+
+    def as_message(self) -> Any:
+        """Its function and options, then the values that it names."""
+        scope: Any = self.function.__globals__  # type: ignore[attr-defined]
+        names = _names(self.function.__code__) & scope.keys()  # type: ignore[attr-defined]
+        named = {name: scope[name] for name in sorted(names) if kernel_messages.can_be_sent(scope[name])}
+        parts = kernel_messages.function_parts(self.function)
+        return _received, (parts, self.options), named, None, None, _name_values
 
     def _said_aloud(
         self, compile_new: Callable[..., Any], scope: dict[str, Any], cache: KernelCache | None
@@ -292,6 +309,14 @@ class Kernel(Compiled):
             raise
 
 
+def _received(parts: Any, options: dict[str, Any]) -> Kernel:
+    return Kernel(kernel_messages.function_of(*parts), options)
+
+
+def _name_values(received: Kernel, named: dict[str, Any]) -> None:
+    received.function.__globals__.update(named)  # type: ignore[attr-defined]
+
+
 def from_template(template: Callable[..., Any], of: Any, suffix: str, options: dict[str, Any], **names: Any) -> Kernel:
     """A kernel of the text of `template`, in which `names` are bound. It is called, and stored, as the function `of` with a suffix.
 
@@ -357,8 +382,21 @@ class External(Compiled):
         """Its name and signature."""
         return f"{self.name} {self.signature}".encode()
 
+    def as_message(self) -> Any:
+        """Its name and signature; the process that compiles has no library with it."""
+        return _declared, (self.name, self.signature)
+
     def __call__(self, *args: Any) -> Any:
         raise TypeError(f"{self.name}: only a kernel can call a C function")
+
+
+def _declared(name: str, signature: str) -> External:
+    """The function, which is never called."""
+    from llvmlite import binding
+
+    if binding.address_of_symbol(name) is None:
+        binding.add_symbol(name, binding.address_of_symbol("memcpy"))
+    return External(name, signature)
 
 
 def connect_first(externals: Sequence[External], files: Iterable[Path]) -> ctypes.CDLL | None:

@@ -43,9 +43,10 @@ from ndd._execution.cache_folders import (
     folders_to_read,
     read_own,
     temporary_folder,
+    unwritable,
     user_folder,
 )
-from ndd._execution.kernel_archives import KernelArchive, archive, refuse
+from ndd._execution.kernel_archives import KernelArchive, archive, refuse, targets
 from ndd._execution.machine_locks import alone
 from ndd.atomic_file import atomic_file
 
@@ -74,10 +75,14 @@ class KernelCache:
         self._parts, self._load = parts, load
 
     @property
-    def cache_path(self) -> str | None:
+    def folder(self) -> Path | None:
         """The folder that kernels are written to."""
-        folder = writable_folder()
-        return None if folder is None else str(folder)
+        return writable_folder()
+
+    @property
+    def cache_path(self) -> str | None:
+        """The same, for numba."""
+        return None if self.folder is None else str(self.folder)
 
     def has_file(self, sig: Any, target_context: Any) -> bool:
         """Whether there is code for a signature."""
@@ -214,6 +219,17 @@ def writable_folder() -> Path | None:
     if folder is None:
         _warn("cannot be kept: no folder can be written to")
     return folder
+
+
+def folder_if_all_empty() -> Path | None:
+    """The folder that kernels will be written to, if neither the package nor any folder has a kernel yet."""
+    chosen = chosen_folder("kernels")
+    folders = _other_folders() if chosen is None else [chosen]
+    for folder in folders:
+        with contextlib.suppress(OSError):
+            if any(name.endswith(kernel_file.SUFFIX) for name in os.listdir(folder)):
+                return None
+    return None if targets() else next((folder for folder in folders if not unwritable(folder)), None)
 
 
 def _other_folders() -> list[Path]:

@@ -182,6 +182,7 @@ def joined(loop: Kernel | Callable[..., Any]) -> Kernel | Callable[..., Any]:
         if loop.has_fallback() or not isinstance(loop, SampleLoop):  # a loop over samples is never compiled alone
             entry.fallback(functools.partial(_alone, lambda: loop.run_fallback))
         entry.interpreted_as(functools.partial(_alone, loop.in_python))
+        entry.urgency = loop.urgency
     return entry
 
 

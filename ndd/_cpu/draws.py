@@ -15,7 +15,7 @@ from ndd._compiled.intrinsics import each, empty, zeros
 from ndd._compiled.jit import kernel
 from ndd._compiled.libm import c_exp, c_log
 from ndd._compiled.sample_loops import next_index
-from ndd._cpu.philox import CHUNK, element_words, next_word, seek, word_at
+from ndd._cpu.philox import CHUNK, element_words, next_word, philox_block, seek, word_at
 
 _U = np.uint64
 _WORD = np.float32(2.0**-32)
@@ -96,6 +96,14 @@ def fill_coins(out, streams, threshold):
     for n in range(len(out)):
         place = streams[n, 0], streams[n, 1], streams[n, 2], streams[n, 3]
         out[n] = word_at(place, 0, 0) < threshold[n]
+
+
+@fill_coins.fallback
+def _(out, streams, threshold):
+    key, counter, sequence, phase = streams.T
+    block = counter + (phase >> _U(2))
+    words = philox_block.function(key, block, sequence + (block < counter))
+    out[...] = np.choose((phase & _U(3)).astype(np.intp), words) < threshold
 
 
 @kernel

@@ -276,3 +276,32 @@ def axis_taps(n_out, n_in, start, end, kind, radius, origin_at, accumulate):
         for k in range(taps):
             weights[i, k] /= total
     return first, weights
+
+
+@axis_taps.fallback
+def _(n_out, n_in, start, end, kind, radius, origin_at, accumulate):
+    if kind in (NN, NN_FUSED) or kind >= NN_CORNER:
+        return axis_taps.interpreted(n_out, n_in, start, end, kind, radius, origin_at, accumulate)
+    start, end, none = F32(start) - F32(origin_at), F32(end) - F32(origin_at), F32(0)
+    table, support, taps = (
+        filter_table.function(kind),
+        filter_support.function(kind, radius),
+        tap_count.in_python()(kind, radius),
+    )
+    last = len(table) - 1
+    scale, step = (end - start) / F32(n_out), F32(last) / support
+    origin = start + (F32(0.5) * scale - F32(0.5) - F32(last // 2) / step)
+    left = np.arange(n_out).astype(F32) * scale + origin
+    index = np.ceil(left).astype(np.int64)
+    x = ((index.astype(F32) - left)[:, None] + np.arange(taps).astype(F32)) * step
+    if last == 2:
+        weights = np.maximum(np.minimum(x, F32(2) - x), none)
+    else:
+        j = np.minimum(x.astype(np.int64), last + 1)
+        table = np.concatenate([table, np.zeros(2, F32)])
+        low, behind = table[j], table[np.minimum(j + 1, last + 1)]
+        weights = np.where(j <= last, low + (x - j.astype(F32)) * (behind - low), none)
+    total = none
+    for k in range(taps):  # in this order
+        total = total + weights[:, k]
+    return np.clip(index + origin_at, 1 - taps, n_in - 1), weights / np.reshape(total, (-1, 1))

@@ -200,3 +200,6 @@ def sample_streams(place, out):
     for i in range(out.shape[0]):
         out[i, 0], out[i, 1], out[i, 2] = key, counter, sequence + _U(SAMPLE_STRIDE) * _U(i)
         out[i, 3] = phase
+
+
+sample_streams.fallback()

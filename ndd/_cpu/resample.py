@@ -339,6 +339,7 @@ def filter_loop(
 
 
 filter_loop.fallback(lambda *args: False)
+filter_loop.urgency = 2.0  # NumPy takes twenty times as long, and a photograph is decoded before by a library
 
 
 @kernel

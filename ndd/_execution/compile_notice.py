@@ -33,15 +33,21 @@ def compiling(kernel: str, folder: Path | None, count: Callable[[], int] = lambd
     outermost = not hasattr(_own, "begun")
     if outermost:
         _own.begun = time.monotonic()
-    _say_if_long(kernel, folder, count)
+    say_if_long(kernel, folder, count)
     try:
         yield
     finally:
-        _say_if_long(kernel, folder, count)
+        say_if_long(kernel, folder, count)
         if outermost:
             with _lock:
                 _spent += time.monotonic() - _own.begun
             del _own.begun
+
+
+def be_silent() -> None:
+    """Says nothing in this process."""
+    global _said
+    _said = True
 
 
 def _why() -> str:
@@ -50,9 +56,10 @@ def _why() -> str:
     return f" ({reasons[0].upper()}{reasons[1:]}.)" if reasons else ""
 
 
-def _say_if_long(kernel: str, folder: Path | None, count: Callable[[], int]) -> None:
+def say_if_long(kernel: str, folder: Path | None, count: Callable[[], int], begun: float | None = None) -> None:
+    """Logs the line if compiling has taken long, since `begun` by the monotonic clock, or as `compiling` measures it."""
     global _said
-    if _said or _spent + time.monotonic() - _own.begun < _PATIENCE:
+    if _said or _spent + time.monotonic() - (_own.begun if begun is None else begun) < _PATIENCE:
         return
     with _lock:
         if _said:

@@ -169,6 +169,7 @@ OTHERS = {
     "equalize": lambda: ndd.equalize(made(IMAGE)),
     "random.uniform": lambda: drawn(ndd.random.uniform, batch_size=3, shape=[1100], range=[-1.0, 3.0]),
     "random.normal": lambda: drawn(ndd.random.normal, batch_size=3, shape=[1100], mean=4.0, stddev=3.0),
+    "coin_flip": lambda: drawn(ndd.random.coin_flip, batch_size=70, probability=0.3),
     "batch_permutation": lambda: drawn(ndd.batch_permutation, batch_size=9),
     "random_crop_generator": lambda: drawn(ndd.random_crop_generator, ndd.batch([np.array([99, 70])] * 50)),
 }

@@ -97,6 +97,9 @@ def choose_filters(size, first, last, shrink, grow, widens, radii, kind, radius)
                 radius[n, k] = radii[chosen] * source / np.float32(max(size[n, k], 1))
 
 
+choose_filters.fallback()
+
+
 @kernel(nogil=False)
 def cut_windows(size, first, last, wanted, places, rounding, mirror, bits):
     """Limits resized images to windows: changes `size`, `first` and `last` of each axis in place.
@@ -123,3 +126,6 @@ def cut_windows(size, first, last, wanted, places, rounding, mirror, bits):
                 low, high = high, low
             first[n, k], last[n, k] = low, high
     return -1
+
+
+cut_windows.fallback()

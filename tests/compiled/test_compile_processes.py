@@ -1,0 +1,242 @@
+"""Kernels that other processes compile."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from multiprocessing.connection import Pipe
+
+import numpy as np
+import pytest
+
+from ndd._compiled import background as room, compile_processes, kernel_cache
+from ndd._compiled.background import Background, Job
+from ndd._compiled.compile_processes import ELSEWHERE, ENDED, READY, STOP, STOPPED, Worker, Workers
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+
+
+class Processes:
+    """Threads in place of processes: `asked` are the messages that they have received; `answers` says what one answers."""
+
+    def __init__(self, monkeypatch, count=1):
+        self.asked, self.answers, self.stopped = [], {}, threading.Event()
+        self.background = Background()
+        self.background.allowed = True
+        self.workers = self.background.workers
+        monkeypatch.setattr(Workers, "start", lambda *_: None)
+        for _ in range(count):
+            ours, theirs = Pipe()
+            self.workers._workers.append(Worker(ours))
+            threading.Thread(target=self._serve, args=(theirs,), daemon=True).start()
+
+    def _serve(self, connection):
+        connection.send_bytes(READY)
+        while True:
+            try:
+                message = connection.recv_bytes()
+            except (EOFError, OSError):
+                return
+            if message == STOP:
+                continue
+            self.asked.append(message)
+            answer = self.answers.pop(message, ENDED)
+            if answer is None:  # it ends
+                connection.close()
+                return
+            if answer == STOPPED:  # it compiles until it is stopped
+                with contextlib.suppress(EOFError):
+                    assert connection.recv_bytes() == STOP
+                    self.stopped.set()
+            with contextlib.suppress(OSError):
+                connection.send_bytes(answer)
+
+    def job(self, name, done, **more):
+        return Job(lambda: done.append(name), message=lambda: name.encode(), **more)
+
+    def run(self, *jobs):
+        *before, last = jobs
+        self.background._jobs += before
+        self.background.do(last)
+        self.background.finish()
+
+
+def test_a_process_compiles_and_the_program_loads(monkeypatch):
+    processes, done = Processes(monkeypatch), []
+    processes.run(processes.job("a", done), processes.job("b", done, urgency=1.0))
+    assert processes.asked == [b"b", b"a"]
+    assert done == ["b", "a"]
+
+
+def test_several_processes_compile_at_once(monkeypatch):
+    processes, done = Processes(monkeypatch, count=2), []
+    processes.answers[b"a"] = STOPPED  # it goes on until it is stopped
+    first, other = processes.job("a", done), processes.job("b", done)
+    other.compile = lambda: done.append("b") or [worker.stop() for worker in processes.background._running]
+    processes.run(first, other)
+    assert done == ["b", "a"]
+
+
+def test_what_the_program_waits_for_much_longer_stops_a_kernel(monkeypatch):
+    """With the urgency of a loop from its start on: resampling is not asked for first, and takes longest by NumPy."""
+    processes, done = Processes(monkeypatch), []
+    processes.answers[b"first"] = STOPPED
+    processes.background.do(processes.job("first", done))
+    while not processes.asked:
+        pass
+    processes.background.do(processes.job("brief", done, urgency=0.9))
+    processes.background.do(processes.job("slow", done, urgency=2.0))
+    processes.background.finish()
+    assert processes.stopped.is_set()
+    assert processes.asked == [b"first", b"slow", b"brief", b"first"]
+    assert done == ["slow", "brief", "first"]
+
+
+def test_what_cannot_be_sent_is_compiled_here(monkeypatch):
+    processes, done = Processes(monkeypatch), []
+    processes.run(Job(lambda: done.append("here")), processes.job("there", done))
+    assert sorted(done) == ["here", "there"]
+    assert processes.asked == [b"there"]
+
+
+def test_what_another_program_compiles_is_asked_for_again(monkeypatch):
+    processes, done = Processes(monkeypatch), []
+    processes.answers[b"a"] = ELSEWHERE
+    processes.run(processes.job("a", done, urgency=9.0), processes.job("b", done))
+    assert processes.asked == [b"a", b"b", b"a"]
+    assert done == ["b", "a"]
+
+
+def test_what_ends_a_process_is_compiled_here(monkeypatch):
+    processes, done = Processes(monkeypatch), []
+    processes.answers[b"a"] = None
+    processes.run(processes.job("a", done), processes.job("b", done))
+    assert sorted(done) == ["a", "b"]
+    assert not processes.workers.alive()
+
+
+def test_a_call_that_waits_takes_a_free_process(monkeypatch):
+    processes = Processes(monkeypatch)
+    processes.workers._workers[0].connection.poll(60)
+    processes.background.compile_elsewhere(lambda: b"now")
+    assert processes.asked == [b"now"]
+    processes.workers._workers[0].free = False
+    processes.background.compile_elsewhere(lambda: b"none is free")
+    processes.workers._workers[0].free = True
+    processes.background.compile_elsewhere(lambda: None)
+    assert processes.asked == [b"now"]
+    assert processes.workers.free() is not None
+
+
+def test_calls_wait_for_a_process_too_once_a_fallback_has_taken_long(monkeypatch):
+    processes, done = Processes(monkeypatch), []
+    processes.answers[b"a"] = STOPPED
+    job = processes.job("a", done)
+    job.spent = 9.0
+    job.compile = lambda: done.append("a")
+    processes.background.do(job)
+    while not processes.background._running:
+        pass
+    waiting = threading.Thread(target=processes.background.await_if_slow, args=(job,))
+    waiting.start()
+    waiting.join(0.2)
+    assert waiting.is_alive()
+    next(iter(processes.background._running)).stop()
+    waiting.join(60)
+    assert not waiting.is_alive()
+    processes.background.finish()
+    assert done == ["a"]
+
+
+def test_the_end_of_a_program_ends_its_processes(monkeypatch):
+    """It waits for what is nearly done: `test_ends_of_programs.py`."""
+    processes, done = Processes(monkeypatch), []
+    processes.answers[b"a"] = STOPPED
+    processes.background.do(processes.job("a", done))
+    while not processes.background._running:
+        pass
+    monkeypatch.setattr(processes.background, "_is_nearly_done", lambda begun: False)
+    monkeypatch.setattr(room, "_goes_on", lambda: False)
+    processes.background.finish()
+    assert not processes.workers.alive()
+    assert not done
+
+
+def test_processes_begin_with_the_import_only_if_no_kernel_is_on_disk(tmp_path, monkeypatch):
+    monkeypatch.setenv("NDD_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(kernel_cache, "targets", list)
+    assert kernel_cache.folder_if_all_empty() == tmp_path / "kernels"
+    monkeypatch.setattr(kernel_cache, "targets", lambda: ["x86-64-v3"])  # a wheel with kernels
+    assert kernel_cache.folder_if_all_empty() is None
+    monkeypatch.setattr(kernel_cache, "targets", list)
+    (tmp_path / "kernels" / "a.kernel").touch()
+    assert kernel_cache.folder_if_all_empty() is None
+    begun = []
+    monkeypatch.setattr(Workers, "start", lambda self, folder: begun.append(folder))
+    background = Background()
+    background.allowed = False
+    background.start_early(lambda: tmp_path)
+    assert not begun
+    background.allowed = True
+    background.start_early(lambda: tmp_path)
+    assert begun == [tmp_path]
+
+
+def test_one_program_of_a_machine_has_processes(tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1}, raising=False)
+    begun = []
+    monkeypatch.setattr(compile_processes, "_start", lambda numbers: begun.append(numbers))
+    for held, expected in ((False, 0), (True, 1)):
+        monkeypatch.setattr(compile_processes, "try_lock", lambda *_, held=held: held)
+        workers = Workers()
+        workers.start(tmp_path)
+        assert workers.alive() == held
+        assert len(begun) == expected
+    workers = Workers()
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
+    workers.start(tmp_path)  # the program needs the only CPU
+    workers.start(None)
+    assert len(begun) == 1
+
+
+_PROGRAM = """
+import os
+os.sched_getaffinity = lambda _: {0, 1}
+import numpy as np
+import ndd
+from ndd._compiled.background import background
+from ndd._compiled.kernel_cache import KernelCache
+
+assert background.workers.alive()
+kept, keep = [], KernelCache._keep
+KernelCache._keep = lambda self, *more: kept.append(self._name) or keep(self, *more)
+images = ndd.batch([np.arange(24, dtype=np.uint8).reshape(2, 4, 3)], layout="HWC")
+print(np.asarray(ndd.flip(images).tensors[0]).ravel().tolist())
+background.finish()
+print(np.asarray(ndd.flip(images).tensors[0]).ravel().tolist())
+print(kept)
+if not os.fork():
+    assert not background.workers.alive()
+    os._exit(0)
+assert not os.wait()[1]
+try:
+    print(os.wait())
+except ChildProcessError:  # the processes that compile are no children
+    pass
+"""
+
+
+def test_a_program_with_an_empty_cache(tmp_path):
+    """It compiles nothing itself, and leaves no process behind that keeps its output open."""
+    environment = {**os.environ, "NDD_COMPILE_IN_BACKGROUND": "1", "NDD_CACHE_DIR": str(tmp_path)}
+    command = [sys.executable, "-X", "dev", "-c", textwrap.dedent(_PROGRAM)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=200)
+    assert not done.returncode, done.stderr
+    flipped = np.arange(24).reshape(2, 4, 3)[:, ::-1].ravel().tolist()
+    assert done.stdout.splitlines() == [str(flipped), str(flipped), "[]"]
+    assert "ResourceWarning" not in done.stderr
+    assert [path for path in (tmp_path / "kernels").iterdir() if path.name.startswith("ndd.ops.image.flip")]
