@@ -8,7 +8,7 @@ A kernel is a Python function under `@kernel` (`jit.py`). Its life:
    name is a hash of the source of the kernel and of all that it calls, the types, the processor and the versions of libraries.
 4. Without a file the kernel is compiled. The kernels that it calls are compiled to bitcode first, each once for its types, stored
    in files of their own, and linked in (`linking.py`). One thread compiles at a time.
-5. A kernel with a `fallback` does not make the caller wait: the slower fallback answers while a thread compiles
+5. A kernel with a `fallback` does not make the caller wait: the slower fallback answers while another process compiles
    (`background.py`).
 6. A batch is one call. Threads that wait in compiled code join it (`thread_team.py`) and take samples with a shared counter
    (`sample_loops.py`), so that no thread needs the interpreter.
