@@ -153,6 +153,8 @@ if _TYPE_CHECKING:  # `names.py` imports these when they are used
     from ndd.pipeline import OperatorConcurrency, Pipeline, StreamPolicy, newaxis, pipeline_def
     from ndd.profiling import explain, profile, progress
 
+    __version__: str
+
 _keep_dynamo_out()
 _ask_for_hardware_queues()
 _mark_ranges_if_asked()

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable
@@ -87,6 +89,7 @@ def set_num_threads(n: int | None) -> None:
 # that a loop over JPEGs reached its full speed after 47 s on two cores; with 5 after 37 s, with 3 after 31 s, with 2 after 29
 # s. One core is left to the compiler.
 _BESIDE_COMPILER = 3
+_LAST = 1.0  # seconds that the end of the program waits for threads that still work
 
 
 def _beside_compiler() -> int:
@@ -120,9 +123,9 @@ class ThreadPool:
 
     def _start(self) -> None:
         self._tasks: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
-        self._threads = 0
+        self._threads: list[threading.Thread] = []
         self._lock = threading.RLock()  # reentrant, since a signal handler may need it
-        weakref.finalize(self, _dismiss, self._tasks, self._num_threads)
+        weakref.finalize(self, _dismiss, self._tasks, self._num_threads).atexit = False  # `_end_all` waits for them
 
     def __reduce__(self) -> Any:
         raise TypeError("ThreadPool cannot be pickled or copied: it has threads. Make a new one")
@@ -139,13 +142,14 @@ class ThreadPool:
 
     def _ensure_threads(self, wanted: int) -> None:
         with self._lock:
-            while self._threads < wanted:
-                name = f"ndd-worker-{self._threads}"
+            while len(self._threads) < wanted:
+                name = f"ndd-worker-{len(self._threads)}"
+                thread = threading.Thread(target=_serve, args=(self._tasks,), name=name, daemon=True)
                 try:
-                    start(threading.Thread(target=_serve, args=(self._tasks,), name=name, daemon=True))
+                    start(thread)
                 except RuntimeError:  # memory is short or a limit is reached: fewer threads do the work
                     return
-                self._threads += 1
+                self._threads.append(thread)
 
     def run(self, function: Callable[[int], None], count: int) -> dict[int, BaseException]:
         """Calls `function(i)` for every i below `count`, on the threads and the caller's thread.
@@ -162,9 +166,9 @@ class ThreadPool:
             for i in range(count):
                 _guarded(function, i, errors)
             return errors
-        if self._threads < helpers:
+        if len(self._threads) < helpers:
             self._ensure_threads(helpers)
-            helpers = min(helpers, self._threads)
+            helpers = min(helpers, len(self._threads))
         take = deque(range(count)).popleft  # each number goes to one thread, even without a GIL
         done = threading.Lock()
         done.acquire()
@@ -254,4 +258,15 @@ def _in_child() -> None:
         pool._start()
 
 
+def _end_all() -> None:
+    """Ends the threads before the interpreter ends: one that then returned from C++ code would abort the process."""
+    until = time.monotonic() + _LAST
+    for pool in _pools:
+        _dismiss(pool._tasks, len(pool._threads))
+    for pool in _pools:
+        for thread in pool._threads:
+            thread.join(max(0.0, until - time.monotonic()))
+
+
+atexit.register(_end_all)
 around_fork(in_child=_in_child)

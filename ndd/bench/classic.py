@@ -159,7 +159,7 @@ def _others(setting: Setting, files: Folder, batch: int) -> dict[str, Callable[[
             count += len(labels)
         return count
 
-    sides = {"torch": partial(rate_of, loop, setting.device)}
+    sides: dict[str, Callable[[], float]] = {"torch": partial(rate_of, loop, setting.device)}
     if "DALI" in setting.libraries:
         _silence_marks()
         sides["DALI"] = _proxy("DALI", setting, files, batch)

@@ -48,7 +48,7 @@ def segmentation(
         masks = ndd.decoders.image(masks, device=device, output_type=ndd.types.GRAY)
     elif device == "gpu":
         masks = masks.gpu()
-    both = ndd.Targets(images, semantic=masks)
+    both: Any = ndd.Targets(images, semantic=masks)
     if not train:
         both = both.resize(resize_shorter=base, rule="torchvision")
         return ndd.crop_mirror_normalize(both.images, mean=MEAN, std=STD), _labels(both.semantic)

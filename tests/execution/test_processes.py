@@ -69,6 +69,20 @@ def test_exit_in_the_middle_of_an_exception():
     assert err == ""
 
 
+def test_threads_of_samples_end_before_the_interpreter():
+    """One that returned from C++ code to an interpreter that is gone would abort the process. The handler runs after ndd's."""
+    program = """
+import atexit, threading
+atexit.register(lambda: print([t.name for t in threading.enumerate() if t.name.startswith("ndd-worker")]))
+import ndd
+barrier, pool = threading.Barrier(3), ndd.ThreadPool(3)
+pool.run(lambda i: barrier.wait(), 3)
+print(sorted([t.name for t in threading.enumerate() if t.name.startswith("ndd-worker")]))
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True)
+    assert ran.stdout.splitlines() == ["['ndd-worker-0', 'ndd-worker-1']", "[]"]
+
+
 def test_exit_while_threads_wait():
     out, err = run("""
         values = [slow(x, seconds=0.05) for _ in range(100)]

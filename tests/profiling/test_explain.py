@@ -53,7 +53,7 @@ def test_which_decoder_took_which_picture():
     told: list[tuple[str, str]] = re.findall(r"decoded by (.*): \d+ \(samples (.*)\)", "\n".join(lines))
     result = dict(told)
     assert result == {
-        "ndd's JPEG kernel": "0, 3", "ndd's PNG kernel": "1, 5", "OpenCV": "2", "ndd's BMP reader": "4", "Pillow": "6",
+        "ndd's JPEG kernel": "0, 3", "ndd's PNG kernel": "1, 5", "libwebp": "2", "ndd's BMP reader": "4", "Pillow": "6",
     }  # fmt: skip
 
 
