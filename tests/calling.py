@@ -23,7 +23,12 @@ def load_every_module() -> dict[str, Any]:
     for info in pkgutil.walk_packages(ndd.__path__, "ndd."):
         if info.name.split(".")[1] in ROOMS:
             importlib.import_module(info.name)
-    return {path: op for path, op in all_operators().items() if op.module.startswith("ndd.")}
+    return {path: op for path, op in all_operators().items() if op.module.startswith("ndd.") and not of_doctest(op)}
+
+
+def of_doctest(op: Any) -> bool:
+    """Whether an example of a docstring has declared the operator: then it bears the name of the module with the docstring."""
+    return op.function.__code__.co_filename.startswith("<doctest")
 
 
 def public(package: Any, path: str) -> Any:
