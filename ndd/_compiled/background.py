@@ -251,15 +251,15 @@ class Background:
                 worker.stop()
 
     def _are_nearly_done(self) -> bool:
-        """The same for other processes as `_is_nearly_done`."""
+        """Whether that holds for a kernel in another process."""
         return any([self._is_nearly_done(job.begun) for job in self._running.values()])
 
     def compile_elsewhere(self, message: Callable[[], bytes | None]) -> None:
         """Lets another process compile a kernel for a call that waits, if one is free."""
         worker = self._free_worker() if self.allowed else None
-        content = None if worker is None else message()
         if worker is None:
             return
+        content = message()
         if content is None:
             worker.free = True
             return
@@ -304,7 +304,7 @@ class Background:
             if self._check():
                 raise _BrokenOff
             return
-        if fork_lock.wanted or self._is_outranked() or not (_goes_on() or self._is_nearly_done()):
+        if fork_lock.wanted or self._is_outranked() or not (_goes_on() or self._is_nearly_done(self._begun)):
             raise _BrokenOff
 
     def _is_outranked(self) -> bool:
@@ -315,11 +315,11 @@ class Background:
     def _outranks(self, job: Job, other: Job, begun: float) -> bool:
         return time.monotonic() - begun <= _SOON and job.waited() > 2 * other.waited() + 1.0
 
-    def _is_nearly_done(self, begun: float | None = None) -> bool:
-        """Whether the program has reached its end while this kernel is being compiled, and may still wait."""
+    def _is_nearly_done(self, begun: float) -> bool:
+        """Whether the program has reached its end while a kernel begun then is being compiled, and may still wait."""
         now = time.monotonic()
         self._ending = self._ending or now
-        return now - self._ending < min(_LAST, self._ending - (self._begun if begun is None else begun))
+        return now - self._ending < min(_LAST, self._ending - begun)
 
     def interrupted_by(self, check: Callable[[], bool], compile_now: Callable[[], None]) -> bytes:
         """Compiles in this thread, as in the background. Returns why it was interrupted: `STOPPED`, if `check` said so, or

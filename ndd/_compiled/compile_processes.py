@@ -19,6 +19,7 @@ from collections.abc import Sequence
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 
+from ndd._execution.cpus import cpu_count
 from ndd._execution.machine_locks import try_lock, unlock
 
 READY, ENDED, ELSEWHERE, STOPPED = b"ready", b"ended", b"elsewhere", b"stopped"
@@ -65,13 +66,11 @@ class Worker:
         self.ready = self.free = True
         return said
 
-    def begin(self, message: bytes) -> bool:
-        """Sends a kernel; False if the process has ended."""
+    def begin(self, message: bytes) -> None:
+        """Sends a kernel. If the process has ended, `answer` says so."""
         self.free = False
         with contextlib.suppress(OSError):
             self.connection.send_bytes(message)
-            return True
-        return False
 
     def stop(self) -> None:
         """Asks it to interrupt its kernel; it answers `STOPPED`, unless it has already answered."""
@@ -89,7 +88,7 @@ class Workers:
 
     def start(self, folder: Path | None) -> None:
         """Starts the processes, unless they run or cannot be had."""
-        count = min(_MOST, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+        count = min(_MOST, cpu_count())
         if self._workers and folder not in (None, self._folder):  # NDD_CACHE_DIR was set after the import
             self.close()
             self._possible = True

@@ -110,7 +110,7 @@ def _one_at_a_time(
 
     def guarded(*args: Any) -> Any:
         kinds = tuple([dispatcher.typeof_pyval(value) for value in args])
-        if cache is not None and not cache.has_file(kinds, dispatcher.targetctx):
+        if background.workers.alive() and cache is not None and not cache.has_file(kinds, dispatcher.targetctx):
             background.compile_elsewhere(functools.partial(message, kinds))
         with fork_lock, without_collection():
             if cache is not None and cache.has_file(kinds, dispatcher.targetctx):

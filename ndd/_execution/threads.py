@@ -17,6 +17,7 @@ from queue import SimpleQueue
 from typing import Any
 
 from ndd._execution.compile_notice import in_background
+from ndd._execution.cpus import cpu_count
 from ndd._execution.errors import raise_signalled
 from ndd._execution.fork import around_fork
 from ndd._execution.invocation import serving
@@ -38,9 +39,7 @@ def _default_count() -> int:
             if count <= 0:
                 raise ValueError(f"{variable}={text!r}: expected a positive number of threads")
             return count
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return cpu_count()
 
 
 def get_num_threads() -> int:

@@ -158,7 +158,7 @@ _FORMS = {
 
 
 def _in_form(call: Call, form: Callable[[Any, Any], Any], m: Any, x: Any) -> Any:
-    """The result, evaluated; None if the operator does not take this form."""
+    """The result, evaluated; an empty tuple if the operator does not take this form."""
     from ndd.bench.libraries import finish
 
     try:

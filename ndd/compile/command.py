@@ -19,6 +19,7 @@ from typing import Any
 
 from ndd._compiled.cpu_levels import LEVELS
 from ndd._compiled.kernel_cache import why_not_kept
+from ndd._execution.cpus import cpu_count
 from ndd.compile import archives, calls as of_operators, recipes
 from ndd.compile.programs import FOR_WHEELS, PROGRAMS, run_program
 from ndd.demo.progress import Bar
@@ -60,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     _quiet()
     calls = chosen(args.operators, args.all or args.archives is not None)
     architectures = _architectures(",".join(archives.ALL_GPUS) if args.gpu is None and args.archives else args.gpu)
-    jobs = _cpus() if args.jobs is None else args.jobs
+    jobs = cpu_count() if args.jobs is None else args.jobs
     if jobs < 1:
         raise ValueError(f"--jobs must be at least 1, got {jobs}.")
     if args.archives is not None:
@@ -117,10 +118,6 @@ def chosen(operators: list[str], everything_else: bool = False) -> list[str]:
 
 def _operator(call: str) -> str:
     return call.split(" ")[0]
-
-
-def _cpus() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def _architectures(named: str | None) -> list[str]:

@@ -72,7 +72,7 @@ def test_an_end_is_not_held_up_for_long():
 
 
 def test_control_c_ends_it():
-    endless = "from ndd._compiled.background import background; background._is_nearly_done = lambda: True\n"
+    endless = "from ndd._compiled.background import background; background._is_nearly_done = lambda begun: True\n"
     program = _program_that_ends(endless, after=0.1)
     time.sleep(0.5)  # the main thread comes to its end
     os.kill(program.pid, signal.SIGINT)
