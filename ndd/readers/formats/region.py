@@ -79,9 +79,8 @@ class Region:
         if name == "roi_shape":
             return low + int(value)
         if starts is not None and self.start is not None and self.start[0] == "rel_roi_start":
-            return (
-                starts[place] + value
-            ) * extent  # not in 32 bits: 0.35 of 5, and 0.35 of 5 more, end at 3.4999999, so at 3
+            # Not in 32 bits: 0.35 of 5, and 0.35 of 5 more, end at 3.4999999, so at 3.
+            return (starts[place] + value) * extent
         return low + _share(value, extent)
 
     def _axes(self, ndim: int) -> list[int]:

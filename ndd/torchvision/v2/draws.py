@@ -20,11 +20,6 @@ def uniform(low: Any, high: Any, *, generator: torch.Generator | None = None) ->
     return torch.empty(1).uniform_(low, high, generator=generator).item()
 
 
-def uniforms(count: int, low: float = 0.0, high: float = 1.0) -> np.ndarray:
-    """As many calls of `uniform`, float64 `[count]`."""
-    return torch.empty(count).uniform_(low, high).numpy().astype(np.float64)
-
-
 def words(count: int, generator: torch.Generator | None = None) -> tuple[np.ndarray, Callable[[int], Any]]:
     """The next `count` words of the generator, uint32, one for each number; and the function that advances the generator by the
     words that were used."""
