@@ -1,5 +1,5 @@
-"""Mutated pictures and their parts for kernels that write through pointers: PNG, LZW of TIFF, run lengths of BMP; in memory
-between fences."""
+"""Mutated pictures and their parts for kernels that write through pointers: PNG, LZW and PackBits of TIFF, run lengths of BMP; in
+memory between fences."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import io
 import random
 import struct
 import zlib
+from collections.abc import Callable
 
 import numpy as np
 from hostile.bounds_checked import Parser, fenced, fenced_copy
@@ -15,8 +16,8 @@ from hostile.media import PATTERNS, LeftError, cut, odd
 from PIL import Image
 
 from ndd._compiled.thread_team import ALONE, joined
+from ndd.decoders.backends import tiff_lzw, tiff_packbits
 from ndd.decoders.backends.bmp_runs import unpack_runs
-from ndd.decoders.backends.tiff_lzw import unpack
 from ndd.decoders.headers import png as headers
 from ndd.decoders.headers.tiff_directory import STRIP_BYTES, STRIPS, Directory
 from ndd.decoders.png import kernels, libdeflate, libpng
@@ -155,7 +156,15 @@ def make_lzw(rng: random.Random) -> tuple[bytes, int]:
     )
 
 
-def read_lzw(made: tuple[bytes, int]) -> None:
+def make_packbits(rng: random.Random) -> tuple[bytes, int]:
+    text = b"".join(
+        rng.choice([bytes([n := rng.randrange(128)]) + rng.randbytes(n + 1), bytes([rng.randrange(128, 256)]), rng.randbytes(2)])
+        for _ in range(rng.randrange(40))
+    )  # fmt: skip
+    return text, rng.choice([0, 1, 3, 100, 600])
+
+
+def read_chunk(unpack: Callable[..., bool], made: tuple[bytes, int]) -> None:
     result = []
     for pattern in PATTERNS:
         out = fenced(made[1])
@@ -194,6 +203,7 @@ def read_runs(made: tuple[bytes, int, bool, tuple[int, int]]) -> None:
 
 PARSERS = {
     "PNG by the kernel": Parser(make_png, read_png),
-    "LZW of TIFF": Parser(make_lzw, read_lzw),
+    "LZW of TIFF": Parser(make_lzw, functools.partial(read_chunk, tiff_lzw.unpack)),
+    "PackBits of TIFF": Parser(make_packbits, functools.partial(read_chunk, tiff_packbits.unpack)),
     "run lengths of BMP": Parser(make_runs, read_runs),
 }
