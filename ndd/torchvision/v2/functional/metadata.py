@@ -93,7 +93,7 @@ def get_image_size(inpt: Any) -> list[int]:
     """Width and height. torchvision advises `get_size`, which has the height first.
 
     Args:
-        inpt: images, video, a PIL image, an `ndd.Batch` or `ndd.Targets`.
+        inpt: as for `get_size`.
 
     >>> import torch, warnings
     >>> from ndd.torchvision.v2 import functional as F
@@ -107,7 +107,7 @@ def get_image_size(inpt: Any) -> list[int]:
         "Instead, please use `get_size(...)` which returns `[h, w]` instead of `[w, h]`.",
         stacklevel=2,
     )
-    return _extents(inpt, "WH", "get_image_size", ())
+    return get_size(inpt)[::-1]
 
 
 @functional
