@@ -10,13 +10,15 @@ program of the machine compiles a kernel, others are compiled here.
 
 A kernel whose fallback takes much longer interrupts another one at the compiler's next step (after at most 0.6 s on a quiet
 machine). So do a fork and a call that needs another kernel, if the thread compiles. The interrupted kernel is started again
-later; inner kernels that are already compiled are stored. At the end of the program it waits as long as the kernel has taken so
-far, at most 1.4 s, so that nearly finished work is not lost. Forked processes compile at the call, because they start late and
-end without notice. With NDD_COMPILE_IN_BACKGROUND=0 all processes do.
+later; inner kernels that are already compiled are stored. The end of the program waits as long as the kernel has taken so far, at
+most 2 s, so that nearly finished work is not lost; Ctrl-C ends the wait. (The thread stops after 1.4 s, at the compiler's next
+step: LLVM must not run while the process ends.) Forked processes compile at the call, because they start late and end without
+notice. With NDD_COMPILE_IN_BACKGROUND=0 all processes do.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import functools
 import os
@@ -35,9 +37,10 @@ from ndd._execution.signal_safe import start
 
 _VARIABLE = "NDD_COMPILE_IN_BACKGROUND"
 _QUIET = 0.3  # seconds after a call last compiled something
-_LAST = 1.4  # seconds that the end of the program waits, plus a step of the compiler
+_LAST, _LAST_HERE = 2.0, 1.4  # seconds that the end of the program waits, for a process and for the thread
 _SOON = 2.0  # seconds of compiling that may be lost for a kernel with a longer wait
 _LATER = 0.1  # seconds between checks of whether another process has compiled something
+_ELSEWHERE = 1.0  # seconds that another program is taken to compile a kernel, after it was found to do so
 _PATIENCE = 2.0  # seconds of fallbacks, of all threads together, before calls wait for the compiler
 _OVER = 5.0  # seconds in which calls that have begun before a loop was compiled end
 
@@ -119,7 +122,8 @@ class Background:
         self._job: Job | None = None
         self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
-        self._busy_at = self._begun = self._ending = 0.0
+        self._busy_at = self._begun = 0.0
+        self._end: float | None = None  # of the program
         self._running: dict[Worker, Job] = {}  # in other processes
         self._check: Callable[[], bool] | None = None
 
@@ -151,7 +155,7 @@ class Background:
             self.workers.start(folder)
             self._jobs.append(job)
             if self._thread is None:
-                thread = threading.Thread(target=self._run, name="ndd-compile", daemon=False)
+                thread = threading.Thread(target=self._run, name="ndd-compile", daemon=True)
                 start(thread)
                 self._thread = thread
 
@@ -164,8 +168,10 @@ class Background:
         return [*([] if self._job is None else [self._job]), *self._running.values()]
 
     def await_if_slow(self, job: Job) -> None:
-        """Waits while the job is being compiled, if its fallback has taken long."""
-        while job in self._compiling() and job.ended is None and job.spent > _PATIENCE and _goes_on():
+        """Waits while the job is being compiled, here or by another program, if its fallback has taken long."""
+        while job.ended is None and job.spent > _PATIENCE and self._end is None:
+            if job not in self._compiling() and time.monotonic() > job.later + _ELSEWHERE:
+                break
             time.sleep(_LATER / 10)
 
     def count(self) -> int:
@@ -175,10 +181,10 @@ class Background:
     def _run(self) -> None:
         while True:
             self._hand_out()
-            while not self.workers.alive() and self._is_busy() and _goes_on():
+            while not self.workers.alive() and self._is_busy() and self._end is None:
                 time.sleep(0.05)
             with self._lock:
-                if not self._running and (not self._jobs or not _goes_on()):
+                if not self._running and (not self._jobs or self._end is not None):
                     self._jobs.clear()
                     self._thread = None
                     return
@@ -195,11 +201,11 @@ class Background:
         """Gives jobs to other processes, and waits a moment for what they answer."""
         if not self.workers.alive():
             return
-        if not (_goes_on() or self._are_nearly_done()):
+        if self._end is not None and not self._are_nearly_done():
             self._running.clear()
             self.workers.close()
             return
-        while _goes_on() and (job := self._next()) is not None:
+        while self._end is None and (job := self._next()) is not None:
             worker = self._free_worker()
             if worker is None:
                 self._make_room_for(job)
@@ -211,7 +217,7 @@ class Background:
                 worker.free = True
                 self._compile_here(job)
             else:
-                job.begun, job.stopping, self._ending = time.monotonic(), False, 0.0
+                job.begun, job.stopping = time.monotonic(), False
                 self._running[worker] = job
                 worker.begin(message)
         for worker in self.workers.answered(_LATER / 2, list(self._running)):
@@ -237,14 +243,14 @@ class Background:
             job.later = time.monotonic() + _LATER
         if said in (ELSEWHERE, STOPPED, b""):
             self._jobs.append(job)
-        else:
+        elif self._end is None:
             self._compile_here(job)
         del self._running[worker]
 
     def _make_room_for(self, job: Job) -> None:
         """Stops the kernel that can wait best, if the program waits much longer for this one."""
         others = {worker: other for worker, other in self._running.items() if not other.stopping}
-        if others:
+        if len(others) == len(self._running) > 0:  # one is enough
             worker = min(others, key=lambda each: others[each].waited())
             if self._outranks(job, others[worker], others[worker].begun):
                 others[worker].stopping = True
@@ -252,7 +258,7 @@ class Background:
 
     def _are_nearly_done(self) -> bool:
         """Whether that holds for a kernel in another process."""
-        return any([self._is_nearly_done(job.begun) for job in self._running.values()])
+        return any([self._is_nearly_done(job.begun, _LAST) for job in self._running.values()])
 
     def compile_elsewhere(self, message: Callable[[], bytes | None]) -> None:
         """Lets another process compile a kernel for a call that waits, if one is free."""
@@ -280,7 +286,7 @@ class Background:
     def _compile_here(self, job: Job) -> None:
         with fork_lock:
             in_background.set()
-            self._begun, self._ending = time.monotonic(), 0.0
+            self._job, self._begun = job, time.monotonic()
             try:
                 job.compile()
                 job.ended = time.monotonic()
@@ -304,7 +310,8 @@ class Background:
             if self._check():
                 raise _BrokenOff
             return
-        if fork_lock.wanted or self._is_outranked() or not (_goes_on() or self._is_nearly_done(self._begun)):
+        ended = self._end is not None and not self._is_nearly_done(self._begun, _LAST_HERE)
+        if ended or fork_lock.wanted or self._is_outranked():
             raise _BrokenOff
 
     def _is_outranked(self) -> bool:
@@ -315,11 +322,10 @@ class Background:
     def _outranks(self, job: Job, other: Job, begun: float) -> bool:
         return time.monotonic() - begun <= _SOON and job.waited() > 2 * other.waited() + 1.0
 
-    def _is_nearly_done(self, begun: float) -> bool:
-        """Whether the program has reached its end while a kernel begun then is being compiled, and may still wait."""
-        now = time.monotonic()
-        self._ending = self._ending or now
-        return now - self._ending < min(_LAST, self._ending - begun)
+    def _is_nearly_done(self, begun: float, longest: float) -> bool:
+        """Whether the end of the program still waits for a kernel begun then."""
+        end = self._end or 0.0
+        return time.monotonic() - end < min(longest, end - begun)
 
     def interrupted_by(self, check: Callable[[], bool], compile_now: Callable[[], None]) -> bytes:
         """Compiles in this thread, as in the background. Returns why it was interrupted: `STOPPED`, if `check` said so, or
@@ -346,13 +352,21 @@ class Background:
         if thread is not None:
             thread.join()
 
-
-def _goes_on() -> bool:
-    """Whether the program has not reached its end."""
-    return threading.main_thread().is_alive()
+    def end(self) -> None:
+        """At the end of the program: waits for what is nearly done, or until Ctrl-C."""
+        thread, self._end = self._thread, time.monotonic()
+        if thread is None:
+            return
+        with contextlib.suppress(KeyboardInterrupt):
+            thread.join(_LAST)
+        self._end = float("-inf")  # nothing is nearly done any more
+        while self._job is not None and thread.is_alive():
+            with contextlib.suppress(KeyboardInterrupt):
+                thread.join()
 
 
 background = Background()
+atexit.register(background.end)
 
 
 class Fallback(NamedTuple):

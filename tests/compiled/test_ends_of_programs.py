@@ -15,12 +15,11 @@ def test_the_end_of_a_program_waits_for_what_is_nearly_done(monkeypatch):
     """No longer than that has taken, and not for long."""
     background, now = room.background, [100.0]
     monkeypatch.setattr(room.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(room, "_goes_on", lambda: False)
     monkeypatch.setattr(background, "_thread", threading.current_thread())
 
     def seconds_left(taken):
         monkeypatch.setattr(background, "_begun", now[0] - taken)
-        monkeypatch.setattr(background, "_ending", 0.0)
+        monkeypatch.setattr(background, "_end", now[0])
         ended = now[0]
         while True:
             try:
@@ -31,7 +30,7 @@ def test_the_end_of_a_program_waits_for_what_is_nearly_done(monkeypatch):
 
     assert seconds_left(0.0) == 0.0
     assert seconds_left(0.55) == pytest.approx(0.6)
-    assert seconds_left(30.0) == pytest.approx(room._LAST, abs=0.11)
+    assert seconds_left(30.0) == pytest.approx(room._LAST_HERE, abs=0.11)
 
 
 _ENDS = """
@@ -57,7 +56,7 @@ print("ends", flush=True)
 """
 
 
-def _program_that_ends(before="", after=room._LAST + 0.2):
+def _program_that_ends(before="", after=room._LAST_HERE + 0.2):
     """It ends so many seconds after the thread has begun."""
     program = warm_interpreter.Program(before + _ENDS, str(after), env={**os.environ, "NDD_COMPILE_IN_BACKGROUND": "1"})
     while "ends" not in program.said():
@@ -68,15 +67,21 @@ def _program_that_ends(before="", after=room._LAST + 0.2):
 def test_an_end_is_not_held_up_for_long():
     done = _program_that_ends().ended(60)
     assert done.returncode == 0, done.stderr
-    assert room._LAST <= float(done.stdout.split()[1]) < room._LAST + 3.0  # on a busy machine
+    assert room._LAST_HERE <= float(done.stdout.split()[1]) < room._LAST_HERE + 3.0  # on a busy machine
 
 
 def test_control_c_ends_it():
-    endless = "from ndd._compiled.background import background; background._is_nearly_done = lambda begun: True\n"
-    program = _program_that_ends(endless, after=0.1)
+    """At once, and without a word of Python's threads."""
+    longer = """
+from ndd._compiled import background as room
+room._LAST = 1000.0
+room.background._is_nearly_done = lambda begun, longest: room.background._end > 0
+"""
+    program = _program_that_ends(longer, after=0.1)
     time.sleep(0.5)  # the main thread comes to its end
     os.kill(program.pid, signal.SIGINT)
-    program.ended(60)
+    done = program.ended(60)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_program_that_ends_early(tmp_path):

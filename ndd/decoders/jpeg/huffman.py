@@ -17,6 +17,9 @@ from ndd._compiled.jit import kernel
 from ndd._compiled.unaligned import load_bits
 
 BLOCK = 64  # coefficients
+# The rows of the numbers of a frame: four components, with sampling factors (columns, rows), quantisation table, DC and AC table;
+# the names of the components; height, width, number of components, and whether they are the inks of Adobe's CMYK.
+NAMES, SIZE, FRAME = 4, 5, (6, 4)
 SYMBOLS = 256
 
 _PEEK = 10  # bits
@@ -49,7 +52,7 @@ def make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping, k
     largest = 1
     for k in range(len(steps)):
         largest = max(largest, np.int64(steps[k]))
-    for c in range(frame[4, 2]):
+    for c in range(frame[SIZE, 2]):
         dc, ac = frame[c, 3] >> 4, frame[c, 3] & 1
         if c == 2 and frame[c, 3] == frame[1, 3]:
             continue
@@ -222,7 +225,7 @@ def read_units(
     bits.
     """
     at, word, low = stream[0], stream[1], stream[2]
-    channels, block = frame[4, 2], np.uint64(0)
+    channels, block = frame[SIZE, 2], np.uint64(0)
     for _ in range(units):
         for c in range(channels):
             dc, ac = np.uint64(frame[c, 3] >> 4), np.uint64(frame[c, 3] & 1)

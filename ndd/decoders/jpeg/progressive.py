@@ -18,8 +18,9 @@ from ndd._compiled.leading_zeros import leading_zeros, ones
 from ndd._compiled.sample_loops import next_index
 from ndd._compiled.unaligned import load_bits
 from ndd.decoders.jpeg import baseline
-from ndd.decoders.jpeg.baseline import PLACE, UNIT, read_frame, read_huffman, read_steps, sampling, u16, unstuffed
-from ndd.decoders.jpeg.huffman import BLOCK, LIMIT, PLACES, SYMBOLS
+from ndd.decoders.jpeg.baseline import PLACE, UNIT, read_frame, read_huffman, read_steps, sampling, unstuffed
+from ndd.decoders.jpeg.batch_headers import u16
+from ndd.decoders.jpeg.huffman import BLOCK, FRAME, LIMIT, NAMES, PLACES, SIZE, SYMBOLS
 
 MOST_PIXELS = 1 << 25  # of a picture, whose coefficients each thread keeps: 2 to 6 bytes a pixel
 _PEEK = 10  # bits of a lookup
@@ -55,7 +56,7 @@ decode_loop.fallback(lambda *args: False)
 def _decode(data, out, window, scratch):
     """Decodes a window of a picture, see `baseline.decode`; returns whether it can."""
     codes, tables = zeros((4, 16 + SYMBOLS), np.uint8), empty((4, _LOOKS), np.int64)
-    steps, frame = zeros(4 * BLOCK, np.int16), zeros((5, 4), np.int64)
+    steps, frame = zeros(4 * BLOCK, np.int16), zeros(FRAME, np.int64)
     missing = empty((3, BLOCK), np.int64)  # of each coefficient of each component: the bits that no scan has given
     missing[:] = _UNSEEN
     coefficients, places = zeros(0, np.int16), zeros(0, np.uint64)
@@ -75,14 +76,14 @@ def _decode(data, out, window, scratch):
                     return False
             known |= read
         elif marker == 0xC2 and not units:
-            if not read_frame(data, at, length, frame):
+            if not read_frame(data, at, length, frame) or frame[SIZE, 2] > 3:
                 return False
             across, down = sampling(frame)
-            if not across or frame[4, 0] * frame[4, 1] > MOST_PIXELS:
+            if not across or frame[SIZE, 0] * frame[SIZE, 1] > MOST_PIXELS:
                 return False
-            units_across = (frame[4, 1] + 8 * across - 1) // (8 * across)
-            units = units_across * ((frame[4, 0] + 8 * down - 1) // (8 * down))
-            blocks = units * (across * down + frame[4, 2] - 1)
+            units_across = (frame[SIZE, 1] + 8 * across - 1) // (8 * across)
+            units = units_across * ((frame[SIZE, 0] + 8 * down - 1) // (8 * down))
+            blocks = units * (across * down + frame[SIZE, 2] - 1)
             coefficients, places = zeros(blocks * BLOCK, np.int16), zeros(blocks, np.uint64)
         elif marker == 0xDA:
             scans += 1
@@ -98,7 +99,7 @@ def _decode(data, out, window, scratch):
         at = after
     if not units or at + 2 > end or data[at] != 0xFF or data[at + 1] != 0xD9:
         return False
-    for c in range(frame[4, 2]):
+    for c in range(frame[SIZE, 2]):
         for k in range(BLOCK):
             if missing[c, k]:
                 return False
@@ -154,7 +155,7 @@ def _read_scan(
         places: of each block the coefficients that are not zero, uint64, the first one highest.
     """
     count, tail = np.int64(data[at]), at + 1 + 2 * np.int64(data[at])
-    if count < 1 or count > frame[4, 2] or length != 6 + 2 * count:
+    if count < 1 or count > frame[SIZE, 2] or length != 6 + 2 * count:
         return -1
     first, last, high, low = np.int64(data[tail]), np.int64(data[tail + 1]), data[tail + 2] >> 4, data[tail + 2] & 15
     if last > 63 or first > last or low > _MOST_SHIFT or (first == 0) != (last == 0) or (first and count > 1):
@@ -164,10 +165,10 @@ def _read_scan(
     chosen, before = 0, -1
     for k in range(count):
         c = 0
-        while c < frame[4, 2] and frame[3, c] != data[at + 1 + 2 * k]:
+        while c < frame[SIZE, 2] and frame[NAMES, c] != data[at + 1 + 2 * k]:
             c += 1
         used = np.int64(data[at + 2 + 2 * k])
-        if c <= before or c == frame[4, 2] or (used & 0xEE) or not known & 1 << frame[c, 2]:
+        if c <= before or c == frame[SIZE, 2] or (used & 0xEE) or not known & 1 << frame[c, 2]:
             return -1
         frame[c, 3], chosen, before = used, chosen | 1 << c, c
         table = used >> 4 if not first else 2 + (used & 1)
@@ -190,9 +191,9 @@ def _read_scan(
     wide, tall = (across, down) if c == 0 else (1, 1)
     columns, rows = 0, 0
     if alone:
-        columns = ((frame[4, 1] * wide + across - 1) // across + 7) // 8
-        rows = ((frame[4, 0] * tall + down - 1) // down + 7) // 8
-    unit_blocks = across * down + frame[4, 2] - 1
+        columns = ((frame[SIZE, 1] * wide + across - 1) // across + 7) // 8
+        rows = ((frame[SIZE, 0] * tall + down - 1) // down + 7) // 8
+    unit_blocks = across * down + frame[SIZE, 2] - 1
     offset = 0 if c == 0 else across * down + c - 1
     if first == 0:
         read = _read_first_coefficients(
@@ -412,7 +413,7 @@ def _take_units(
     units, inside, luma_blocks, bits, nbytes, stream, before, frame, steps, codes, tables, fields, coefficients, skips, blocks,
 ):  # fmt: skip
     """Copies units from where the last call ended, in place of `read_units`."""
-    count = units * (luma_blocks + frame[4, 2] - 1) * BLOCK
+    count = units * (luma_blocks + frame[SIZE, 2] - 1) * BLOCK
     if inside:
         own = coefficients[before[0] :]
         for k in range(count):
