@@ -122,7 +122,6 @@ EVERYTHING = [
     [*_BENCH, "speech", "--images", "16"],
     [*_BENCH, "readers", "--records", "300"],
     [*_BENCH, "video"],
-    [*_BENCH, "import", "--device", "cpu"],
     *[[*_BENCH, "loop", "--images", "64", "--only", "random_resized_crop", "--pictures", name] for name in PICTURES],
     ["demo", "--epochs", "1", "--device", "cpu"],
 ]

@@ -142,7 +142,9 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
             return
         yield from readers.measure(setting, args.data, args.only, args.records)
         if setting.device == "cpu":
-            yield from own_loaders.measure(readers.contents(args.data, 100_000), args.only)
+            from ndd.demo.folder import PHOTOS
+
+            yield from own_loaders.measure(readers.contents(args.data or PHOTOS, 100_000), args.only)
     if "video" in wanted:
         from ndd.bench import video
 
