@@ -335,7 +335,7 @@ def test_import_time(alone):
 
 @pytest.mark.slow
 def test_first_call_from_an_empty_and_a_filled_cache(alone, monkeypatch):
-    monkeypatch.setattr(start, "_FEW", ("flip",))
+    monkeypatch.setattr(start, "FEW", ("flip",))
     cold, warm = start.measure_first_call(alone)
     assert "compiled anew" in cold.name
     assert 0 < warm.ndd < 2 * cold.ndd  # NumPy answers until a kernel is compiled: both may take the same
@@ -431,11 +431,12 @@ def test_what_readers_are_measured_on_is_what_was_written(tmp_path):
 
 @pytest.mark.long
 def test_train(alone):
-    actual = list(train.measure(alone, None, sides="synthetic, ndd", steps=2))
+    actual = list(train.measure(alone, None, sides="synthetic, resident, ndd", steps=2))
     rate, share = actual[0], next(r for r in actual if "share of synthetic, ndd" in r.name)
     assert (rate.name[:23], rate.unit) == ("small network, batch 32", "images/s")
     assert rate.ndd > 0
     assert share.ndd == pytest.approx(rate.ndd / actual[1].dali)
+    assert [r.ndd for r in actual if r.name.endswith("share of synthetic, resident")] > [0]
     assert {"cores", "GiB", "ms", "s"} <= {r.unit for r in actual}
 
 
@@ -452,7 +453,7 @@ def test_train_tells_the_kernels_of_loading_from_those_of_the_network():
 
 
 def test_train_knows_its_sides(alone):
-    with pytest.raises(ValueError, match=r"--sides: expected some of synthetic, ndd.*, got 'tensorflow'"):
+    with pytest.raises(ValueError, match=r"--sides: expected some of synthetic, resident, ndd.*, got 'tensorflow'"):
         list(train.measure(alone, None, sides="ndd,tensorflow"))
 
 

@@ -288,6 +288,39 @@ def _store_pixels() -> Any:
     return store
 
 
+def _store_inks() -> Any:
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic
+    def store(typing_context, cyan, magenta, yellow, black, at, out, place):
+        def generate(context, builder, signature, arguments):
+            short, eight = _Vectors(builder, 16, PIXELS), ir.VectorType(ir.IntType(8), PIXELS)
+
+            def element(k, at, count):
+                return element_pointer(context, builder, signature.args[k], arguments[k], arguments[at], count)
+
+            def read(k):
+                where = builder.bitcast(element(k, 4, PIXELS), eight.as_pointer())
+                return builder.zext(builder.load(where, align=1), short.kind)
+
+            def share(value):
+                more = builder.add(builder.mul(value, black), short.all(1))
+                # The same as a division of the product by 255; no sum has more than 16 bits.
+                more = builder.add(more, builder.lshr(more, short.all(8)))
+                return builder.trunc(builder.lshr(more, short.all(8)), eight)
+
+            black = read(3)
+            store_rgb(builder, [share(read(k)) for k in range(3)], element(5, 6, 3 * PIXELS))
+            return context.get_dummy_value()
+
+        bytes_, place = types.Array(types.uint8, 1, "C"), types.uint64
+        return types.void(bytes_, bytes_, bytes_, bytes_, place, bytes_, place), generate
+
+    return store
+
+
 def _store_smoothed() -> Any:
     from llvmlite import ir
     from numba import types
@@ -451,6 +484,10 @@ transform: Any = Intrinsic(_transform)
 
 store_pixels: Any = Intrinsic(_store_pixels)
 """`store_pixels(luma, at, blue, red, chroma_at, out, place)`: the next 16 pixels of YCbCr as RGB, 48 bytes."""
+
+store_inks: Any = Intrinsic(_store_inks)
+"""`store_inks(cyan, magenta, yellow, black, at, out, place)`: the next 16 pixels as RGB, 48 bytes: each ink times black, over 255,
+rounded down. The inks are stored inverted, 255 for none."""
 
 store_smoothed: Any = Intrinsic(_store_smoothed)
 """`store_smoothed(planes, at, near, far, to_red, out, place)`: the same for chroma of half the width and height, with a quarter of

@@ -60,7 +60,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--pictures", default="", choices=["", *PICTURES], help="loop: files of one kind, made of those of --data"
     )
     parser.add_argument("--hw-load", type=float, help="loop: the decoders' hw_decoder_load, 0 to 1 (default theirs)")
-    parser.add_argument("--sides", default="", help="train: synthetic, ndd, DALI pipeline, DALI dynamic, DataLoader")
+    parser.add_argument(
+        "--sides", default="", help="train: synthetic, resident, ndd, DALI pipeline, DALI dynamic, DataLoader"
+    )
     parser.add_argument("--steps", type=int, help="train: steps that are timed (default 200, on a CPU 20)")
     parser.add_argument("--gpus", type=int, default=1, help="train: processes under torchrun, each with a GPU")
     parser.add_argument("--numa", default="", help="train: torchrun's --numa-binding")

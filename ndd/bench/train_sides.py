@@ -1,8 +1,9 @@
 """One side of the training benchmark, in its own process: `python -m ndd.bench.train_sides SIDE ...` prints its numbers.
 
 Every side feeds the same training loop with images `[N, 3, 224, 224]` float32, normalised, and labels `[N]` on the device.
-`synthetic` repeats the same tensors: the difference to its rate is the cost of loading. Under torchrun each process trains on
-its own GPU with DistributedDataParallel, and reads its shard.
+`synthetic` repeats the same tensors: the difference to its rate is the cost of loading. `resident` repeats batches of
+photographs that ndd has made before, so it shows what real data cost a GPU that loads nothing. Under torchrun each process
+trains on its own GPU with DistributedDataParallel, and reads its shard.
 """
 
 # The types in DALI's stubs and torch's data sets are narrower than necessary.
@@ -24,11 +25,12 @@ from ndd.bench.rounds import synchronize
 from ndd.demo.folder import Folder, scan
 from ndd.demo.loop import MEAN, STD
 
-SIDES = ("synthetic", "ndd", "DALI pipeline", "DALI dynamic", "DataLoader")
+SIDES = ("synthetic", "resident", "ndd", "DALI pipeline", "DALI dynamic", "DataLoader")
 _SIZE = [224, 224]
 _WARM_STEPS = {"gpu": 40, "cpu": 4}
 _PIECE = 20  # steps between readings of the clock, which wait for the GPU
 _PROFILED_STEPS = 20
+_RESIDENT_IMAGES = 4096  # 2.3 GiB
 _MOST_WORKERS = 16  # of DataLoader in all processes
 
 
@@ -45,13 +47,13 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, required=True, help="of all processes together")
     parser.add_argument("--hw-load", type=float)
     parser.add_argument(
-        "--half", action="store_true", help="images in bfloat16 and channels_last, for synthetic and ndd"
+        "--half", action="store_true", help="images in bfloat16 and channels_last, for synthetic, resident and ndd"
     )
     args = parser.parse_args(argv)
     rank = _join_the_others(args)
     files = scan(args.data).repeated((args.steps + _WARM_STEPS[args.device] + 64) * args.batch_size * args.world)
     make = {
-        "synthetic": _synthetic, "ndd": _dynamic, "DALI dynamic": _dynamic, "DALI pipeline": _pipeline,
+        "synthetic": _synthetic, "resident": _resident, "ndd": _dynamic, "DALI dynamic": _dynamic, "DALI pipeline": _pipeline,
         "DataLoader": _data_loader,
     }[args.side]  # fmt: skip
     begun = time.perf_counter()
@@ -208,14 +210,22 @@ def _synthetic(args: Any, files: Folder) -> Iterator[tuple[Any, Any]]:
         yield images, labels
 
 
+def _resident(args: Any, files: Folder) -> Iterator[tuple[Any, Any]]:
+    made = _dynamic(args, files)
+    batches = [next(made) for _ in range(max(1, _RESIDENT_IMAGES // args.batch_size))]
+    made.close()  # ends the loop, so that nothing is read ahead any more
+    while True:
+        yield from batches
+
+
 def _dynamic(args: Any, files: Folder) -> Iterator[tuple[Any, Any]]:
     import torch
 
     more: dict[str, Any] = {"num_shards": args.world, "shard_id": args.rank}
-    if args.side == "ndd":
-        import ndd as library
-    else:
+    if args.side == "DALI dynamic":
         import nvidia.dali.experimental.dynamic as library
+    else:
+        import ndd as library
     library.set_num_threads(args.threads)
     reader = library.readers.File(
         file_root=str(files.root), files=files.files, labels=files.labels, random_shuffle=True, **more

@@ -74,12 +74,12 @@ def pictures() -> list[bytes]:
         {"progressive": True}, {"progressive": True, "subsampling": 0}, {"progressive": True, "subsampling": 1, "quality": 98},
         {"subsampling": 2, "quality": 99}, {"subsampling": 2, "exif": EXIF},
     ]  # fmt: skip
+    cases = [(picture, options) for options in kinds for picture in (rgb, rgb.convert("L"))]
     result = []
-    for options in kinds:
-        for picture in (rgb, rgb.convert("L")):
-            file = io.BytesIO()
-            picture.save(file, "JPEG", **{"quality": 80, **options})
-            result.append(file.getvalue())
+    for picture, options in (*cases, (rgb.convert("CMYK"), {})):
+        file = io.BytesIO()
+        picture.save(file, "JPEG", **{"quality": 80, **options})
+        result.append(file.getvalue())
     return result
 
 
@@ -99,7 +99,10 @@ def segments(data: bytes) -> Iterator[tuple[int, int, int]]:
 
 
 # Places of fields behind a segment's length, of one byte each; those of 16 bits are two of them.
-_FIELDS = {0xDB: [0, 1, 65], 0xC4: range(18), 0xDD: range(2), 0xDA: range(10), 0xE1: range(6, 30), 0xE0: range(12)}
+_FIELDS = {
+    0xDB: [0, 1, 65], 0xC4: range(18), 0xDD: range(2), 0xDA: range(10), 0xE1: range(6, 30), 0xE0: range(12),
+    0xEE: range(12),
+}  # fmt: skip
 _FRAME = range(15)
 
 

@@ -1,5 +1,5 @@
-"""Mutated pictures and their parts for kernels that write through pointers: PNG, LZW of TIFF, run lengths of BMP; in memory
-between fences."""
+"""Mutated pictures and their parts for kernels that write through pointers: PNG, LZW and PackBits of TIFF, run lengths of BMP; in
+memory between fences."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ import io
 import random
 import struct
 import zlib
+from collections.abc import Callable
 
 import numpy as np
 from hostile.bounds_checked import Parser, fenced, fenced_copy
 from hostile.media import PATTERNS, LeftError, cut, odd
+from picture_writers.png import parts
 from PIL import Image
 
 from ndd._compiled.thread_team import ALONE, joined
+from ndd.decoders.backends import tiff_lzw, tiff_packbits
 from ndd.decoders.backends.bmp_runs import unpack_runs
-from ndd.decoders.backends.tiff_lzw import unpack
 from ndd.decoders.headers import png as headers
 from ndd.decoders.headers.tiff_directory import STRIP_BYTES, STRIPS, Directory
 from ndd.decoders.png import kernels, libdeflate, libpng
@@ -32,7 +34,11 @@ def make_png(rng: random.Random) -> bytes:
     """Rows of any filters, too few or too many, in some chunks; a header that lies; checksums that are right or not."""
     kind, channels = rng.choice([(0, 1), (2, 3), (4, 2), (6, 4), (2, 3), (3, 1)])
     width, height = rng.choice([1, 2, 7, 33]), rng.choice([1, 2, 9])
-    rows = b"".join(bytes([rng.choice([0, 1, 2, 3, 4, 4, 5])]) + rng.randbytes(width * channels) for _ in range(height))
+    depth, interlaced = rng.choice([8] * 8 + [1, 4, 16]), rng.choice([0] * 3 + [1])
+    rows = b"".join(
+        bytes([rng.choice([0, 1, 2, 3, 4, 4, 5])]) + rng.randbytes(part.shape[1] * channels)
+        for part in parts(np.empty((height, width)), interlaced) for _ in part
+    )  # fmt: skip
     rows = rows[: len(rows) + rng.choice([0, 0, 0, 0, -1, -7])] + bytes(rng.choice([0, 0, 0, 1, 400]))
     packed = zlib.compress(rows)
     if rng.random() < 0.2:
@@ -42,24 +48,23 @@ def make_png(rng: random.Random) -> bytes:
     if rng.random() < 0.2:
         which = rng.randrange(2)
         extents[which] = odd(rng, 32, extents[which])
-    depth, interlaced = rng.choice([8] * 8 + [1, 4, 16]), rng.choice([0] * 8 + [1])
-    parts = [chunk(b"IHDR", struct.pack(">IIBBBBB", *extents, depth, kind, 0, 0, interlaced))]
+    chunks = [chunk(b"IHDR", struct.pack(">IIBBBBB", *extents, depth, kind, 0, 0, interlaced))]
     if kind == 3 or rng.random() < 0.1:
-        parts.append(chunk(b"PLTE", rng.randbytes(3 * rng.choice([1, 16, 256]))))
+        chunks.append(chunk(b"PLTE", rng.randbytes(3 * rng.choice([1, 16, 256]))))
     borders = sorted(rng.randrange(len(packed) + 1) for _ in range(rng.choice([0, 0, 1, 3])))
-    parts += [chunk(b"IDAT", packed[a:b]) for a, b in zip([0, *borders], [*borders, len(packed)], strict=True)]
-    parts.insert(
-        rng.randrange(1, len(parts) + 1), chunk(rng.choice([b"tEXt", b"tRNS", b"IDAT", b"abcd"]), rng.randbytes(3))
+    chunks += [chunk(b"IDAT", packed[a:b]) for a, b in zip([0, *borders], [*borders, len(packed)], strict=True)]
+    chunks.insert(
+        rng.randrange(1, len(chunks) + 1), chunk(rng.choice([b"tEXt", b"tRNS", b"IDAT", b"abcd"]), rng.randbytes(3))
     )
-    parts.append(chunk(b"IEND", b""))
+    chunks.append(chunk(b"IEND", b""))
     if rng.random() < 0.3:
-        k = rng.randrange(len(parts))
-        part = bytearray(parts[k])
+        k = rng.randrange(len(chunks))
+        part = bytearray(chunks[k])
         part[:4] = odd(rng, 32, len(part) - 12).to_bytes(4, "big")
-        parts[k] = bytes(part)
+        chunks[k] = bytes(part)
     if rng.random() < 0.1:
-        del parts[rng.randrange(len(parts))]
-    file = b"\x89PNG\r\n\x1a\n" + b"".join(parts)
+        del chunks[rng.randrange(len(chunks))]
+    file = b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
     return cut(rng, file, [8, 33, 57, len(file)]) if rng.random() < 0.15 else file
 
 
@@ -78,7 +83,7 @@ def read_png(content: bytes) -> None:
         high, wide = height - top, width - left
         result = []
         for pattern in PATTERNS:
-            out, scratch = fenced(high * wide * depth), fenced(data.size + height * (width * channels + 1))
+            out, scratch = fenced(high * wide * depth), fenced(data.size + height * (width * channels + 2) + 8)
             out[:], scratch[:] = pattern, pattern
             row = [
                 data.ctypes.data,
@@ -155,7 +160,15 @@ def make_lzw(rng: random.Random) -> tuple[bytes, int]:
     )
 
 
-def read_lzw(made: tuple[bytes, int]) -> None:
+def make_packbits(rng: random.Random) -> tuple[bytes, int]:
+    text = b"".join(
+        rng.choice([bytes([n := rng.randrange(128)]) + rng.randbytes(n + 1), bytes([rng.randrange(128, 256)]), rng.randbytes(2)])
+        for _ in range(rng.randrange(40))
+    )  # fmt: skip
+    return text, rng.choice([0, 1, 3, 100, 600])
+
+
+def read_chunk(unpack: Callable[..., bool], made: tuple[bytes, int]) -> None:
     result = []
     for pattern in PATTERNS:
         out = fenced(made[1])
@@ -194,6 +207,7 @@ def read_runs(made: tuple[bytes, int, bool, tuple[int, int]]) -> None:
 
 PARSERS = {
     "PNG by the kernel": Parser(make_png, read_png),
-    "LZW of TIFF": Parser(make_lzw, read_lzw),
+    "LZW of TIFF": Parser(make_lzw, functools.partial(read_chunk, tiff_lzw.unpack)),
+    "PackBits of TIFF": Parser(make_packbits, functools.partial(read_chunk, tiff_packbits.unpack)),
     "run lengths of BMP": Parser(make_runs, read_runs),
 }

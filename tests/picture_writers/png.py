@@ -50,12 +50,13 @@ def png(
     if palette is not None:
         chunks.append(Chunk(b"PLTE", palette.astype(np.uint8).tobytes()))
     chunks += [c for c in before if c.name in (b"tRNS", b"bKGD", b"eXIf")]
-    rows = b"".join(_rows(p, depth) for p in _parts(pixels, interlaced))
+    rows = b"".join(_rows(p, depth) for p in parts(pixels, interlaced))
     chunks += [Chunk(b"IDAT", zlib.compress(rows)), *after, Chunk(b"IEND")]
     return np.frombuffer(SIGNATURE + b"".join(c.packed() for c in chunks), np.uint8)
 
 
-def _parts(pixels: np.ndarray, interlaced: bool) -> Iterator[np.ndarray]:
+def parts(pixels: np.ndarray, interlaced: bool) -> Iterator[np.ndarray]:
+    """The pixels of each pass."""
     if not interlaced:
         yield pixels
         return

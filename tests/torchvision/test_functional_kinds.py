@@ -185,6 +185,10 @@ def test_pictures_of_other_libraries():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             assert torch.equal(*both("to_tensor", value))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours, theirs = both("to_tensor", PIL.Image.fromarray(np.array([[0, 40000]], np.uint16)))
+    assert (ours.dtype, ours.tolist()) == (theirs.dtype, theirs.tolist())
     assert torch.equal(*both("pil_to_tensor", image))
     assert F.to_image(ndd.tensor(np.zeros((2, 3, 1), np.uint8), layout="HWC")).layout == "CHW"
 
@@ -200,6 +204,14 @@ def test_metadata():
             ours, theirs = both(name, value)
             assert ours == theirs
     assert F.get_size(mask) == F.get_size(rows) == [4, 5]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for value in (video, mask, rows):
+            assert F.get_image_size(value) == oracle.get_image_size(value)
+            for dtype in (torch.float32, torch.int16):
+                ours, theirs = both("convert_image_dtype", value, dtype)
+                assert type(ours) is type(theirs)
+                assert torch.equal(ours, theirs)
     assert F.get_num_frames(video) == 4
     assert F.get_size_bounding_boxes(rows) == [4, 5]
     assert F.get_dimensions(ndd.batch([np.zeros((4, 5, 3), np.uint8)] * 2, layout="HWC")) == [3, 4, 5]

@@ -10,6 +10,7 @@ import numpy as np
 
 from ndd.decoders.backend import Options, Window
 from ndd.decoders.backends.bmp_runs import unpack_runs
+from ndd.decoders.backends.palette import colours_at
 from ndd.decoders.headers.bmp import RGB, RLE4, RLE8, Layout, layout_of
 from ndd.decoders.headers.header import Header
 from ndd.decoders.pixels import channels_as, cut
@@ -35,7 +36,7 @@ def _colours(data: np.ndarray) -> np.ndarray | None:
     if layout.bits <= 8:
         colours = np.zeros((256, 1 if layout.is_gray else 3), np.uint8)  # colours beyond the palette are black
         colours[: len(layout.palette)] = layout.palette[:, : colours.shape[1]]
-        return np.take(colours, _indices(rows, layout), axis=0)  # a third of the time of indexing
+        return colours_at(_indices(rows, layout), colours)
     return _masked(rows, layout)
 
 

@@ -5,9 +5,9 @@ Satellites and microscopes write files of 5 and more channels, and separate plan
 none of these, and divides premultiplied colours by alpha. OpenCV leaves planes of 16 bits unwritten, and mirrors turned
 pictures of 16 bits twice. This decoder returns all numbers as they are stored.
 
-Uncompressed chunks, deflate and LZW are unpacked here, so that gray, RGB and CMYK of 8 bits, which Pillow reads too, take
-between a sixth and two thirds of its time; a file that fails here is left to it. Pillow unpacks the other compressions: it gets
-a chunk as a gray picture whose width is the number of bytes in a row.
+Uncompressed chunks, deflate, LZW, PackBits and Zstandard are unpacked here, so that gray, RGB and CMYK of 8 bits, which Pillow
+reads too, take between a sixth and two thirds of its time; a file that fails here is left to it. Pillow unpacks LZMA: it gets a
+chunk as a gray picture whose width is the number of bytes in a row.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ import numpy as np
 from ndd._execution.errors import raise_signalled
 from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Options, Unreadable, Window
-from ndd.decoders.backends import pillow, tiff_colors as _tiff_colours
-from ndd.decoders.backends.tiff_lzw import unpack
+from ndd.decoders.backends import libzstd, pillow, tiff_colors as _tiff_colours, tiff_lzw, tiff_packbits
+from ndd.decoders.backends.tiff_predictor import add_left
 from ndd.decoders.headers import tiff_directory as tiff
 from ndd.decoders.headers.header import Header
 from ndd.decoders.headers.tiff_directory import (
@@ -42,14 +42,16 @@ from ndd.decoders.headers.tiff_directory import (
 )
 from ndd.decoders.pixels import channels_as
 from ndd.decoders.png.libdeflate import inflated
+from ndd.types import DALIImageType
 
 _TAGS = {
     tiff.WIDTH, tiff.HEIGHT, tiff.BITS, tiff.COMPRESSION, tiff.COLOURS, tiff.FILL_ORDER, tiff.CHANNELS, tiff.STRIPS,
     tiff.STRIP_ROWS, tiff.STRIP_BYTES, tiff.PLANAR, tiff.PREDICTOR, tiff.TILE_WIDTH, tiff.TILE_ROWS, tiff.TILES,
     tiff.TILE_BYTES, tiff.SAMPLE_FORMAT, tiff.COLOUR_MAP, tiff.LUMA, tiff.SUBSAMPLING, tiff.BLACK_AND_WHITE,
 }  # fmt: skip
-_NONE, _LZW, _DEFLATE, _BY_PILLOW = 1, 5, (8, 32946), (5, 32773, 34925, 50000)  # LZW, PackBits, LZMA, Zstandard
-_UNPREDICTED = (_NONE, 32773)  # libtiff applies no predictor to these, whatever the file says
+_NONE, _LZW, _DEFLATE, _PACKBITS, _LZMA, _ZSTANDARD = 1, 5, (8, 32946), 32773, 34925, 50000
+_UNPACK = {_LZW: tiff_lzw.unpack, _PACKBITS: tiff_packbits.unpack, _ZSTANDARD: libzstd.unpack}
+_UNPREDICTED = (_NONE, _PACKBITS)  # libtiff applies no predictor to these, whatever the file says
 # Predictors: differences from the pixel on the left, of numbers or of the bytes of floats.
 _HORIZONTAL, _FLOATING = 2, 3
 _WHOLE = {
@@ -103,7 +105,8 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
         layout = _layout(directory, tags, len(data))
         unused = 16 - layout.bits if 8 < layout.bits < 16 and layout.colours != PALETTE else 0
         part = window or seen or (0, 0, layout.height, layout.width)
-        image = _tiff_colours.shown(_values(data, layout, part), layout.colours, layout.bits, tags)
+        with_alpha = options.output_type == DALIImageType.ANY_DATA
+        image = _tiff_colours.shown(_values(data, layout, part), layout.colours, layout.bits, tags, with_alpha)
     except MemoryError:
         raise
     except Exception as error:  # struct.error, zlib.error, ValueError, errors of Pillow: a broken file
@@ -137,7 +140,7 @@ def _first(tags: dict[int, tuple[Any, ...]], tag: int, default: int) -> int:
 def _is_left(directory: Directory, tags: dict[int, tuple[Any, ...]]) -> bool:
     """Whether this decoder leaves such a file to other libraries: they read it equally well, or nothing reads it."""
     colours, channels = _first(tags, tiff.COLOURS, -1), _first(tags, tiff.CHANNELS, 1)
-    if _first(tags, tiff.COMPRESSION, _NONE) not in (_NONE, *_DEFLATE, *_BY_PILLOW) or colours == LAB:
+    if _first(tags, tiff.COMPRESSION, _NONE) not in (_NONE, *_DEFLATE, *_UNPACK, _LZMA) or colours == LAB:
         return True
     if colours < 0 or _first(tags, tiff.PLANAR, 1) != 1 or not directory.is_common:
         return False
@@ -152,7 +155,7 @@ def _is_left(directory: Directory, tags: dict[int, tuple[Any, ...]]) -> bool:
 def _is_plain(tags: dict[int, tuple[Any, ...]]) -> bool:
     """Whether Pillow reads such a file correctly, but more slowly."""
     colours, bits = _first(tags, tiff.COLOURS, -1), {*tags.get(tiff.BITS, ())}
-    unpacked_here = _first(tags, tiff.COMPRESSION, _NONE) in (_NONE, _LZW, *_DEFLATE)
+    unpacked_here = _first(tags, tiff.COMPRESSION, _NONE) in (_NONE, *_DEFLATE, *_UNPACK)
     return unpacked_here and colours in (GRAY, RGB, CMYK) and bits == {8}
 
 
@@ -228,7 +231,7 @@ def _values(data: np.ndarray, layout: _Layout, part: Window) -> np.ndarray:
                     continue
                 values = _chunk(data[place : place + size], high, layout)
                 if out is None:
-                    out = np.empty((y1 - y0, x1 - x0, layout.channels), values.dtype)
+                    out = host_empty((y1 - y0, x1 - x0, layout.channels), values.dtype)
                 inside = values[max(y0 - top, 0) : y1 - top, max(x0 - left, 0) : x1 - left]
                 target = out[max(top - y0, 0) :, max(left - x0, 0) :, plane * depth : (plane + 1) * depth]
                 target[: inside.shape[0], : inside.shape[1]] = inside
@@ -247,15 +250,19 @@ def _chunk(stored: np.ndarray, high: int, layout: _Layout) -> np.ndarray:
     held = _unpacked(stored, high, row, layout.compression)
     if layout.kind is None:
         return _split(held, columns * depth, layout.bits).reshape(high, columns, depth)
+    if layout.predictor != 1:
+        held = np.require(held, requirements=["C", "W"])  # the sums are computed in place
     if layout.predictor == _FLOATING:
-        held = np.cumsum(held.reshape(high, -1, depth), axis=1, dtype=np.uint8).reshape(high, layout.kind.itemsize, -1)
-        held = np.ascontiguousarray(held.transpose(0, 2, 1)).view(layout.kind.newbyteorder(">"))
+        add_left(held, depth)
+        held = held.reshape(high, layout.kind.itemsize, -1).transpose(0, 2, 1)
+        held = np.ascontiguousarray(held).view(layout.kind.newbyteorder(">"))
     values = np.frombuffer(held, held.dtype if layout.predictor == _FLOATING else layout.kind).reshape(
         high, columns, depth
     )
     native = layout.kind.newbyteorder("=")
     if layout.predictor == _HORIZONTAL:
-        return np.cumsum(values, axis=1, dtype=native)
+        values = values.astype(native, copy=False)
+        add_left(values.reshape(high, -1), depth)
     return values.astype(np.float32 if native.kind == "f" else native, copy=False)
 
 
@@ -277,8 +284,8 @@ def _unpacked(chunk: np.ndarray, rows: int, row: int, compression: int) -> np.nd
         if unpacked is None:  # zlib takes streams that are too long, or lack their checksum
             unpacked = np.frombuffer(zlib.decompressobj().decompress(chunk.data, rows * row), np.uint8)
     else:
-        unpacked = np.empty(rows * row, np.uint8)
-        if compression != _LZW or not unpack(chunk, unpacked):
+        unpacked, unpack = host_empty((rows * row,), np.uint8), _UNPACK.get(compression)
+        if unpack is None or not unpack(chunk, unpacked):
             with pillow.opened(_alone(chunk, rows, row, compression), "tiff") as picture:
                 unpacked = np.asarray(picture).reshape(-1)
     if len(unpacked) != rows * row:

@@ -6,20 +6,25 @@ from typing import Any
 
 import numpy as np
 
+from ndd._compiled.jit import kernel
+from ndd._tensor.memory import host_empty
+from ndd.decoders.backends.palette import colours_at
 from ndd.decoders.headers.tiff_directory import BLACK_AND_WHITE, CMYK, COLOUR_MAP, LUMA, PALETTE, WHITE_IS_ZERO, YCBCR
 
 _SHIFT, _HALF = 16, 1 << 15  # libtiff computes in whole numbers
 _FARTHEST = 128 * 32  # the largest distance from black
 
 
-def shown(values: np.ndarray, colours: int, bits: int, tags: dict[int, tuple[Any, ...]]) -> np.ndarray:
-    """The colours of the numbers. As in DALI, fewer than 8 bits are scaled to 8, and 9 to 15 bits are shifted to 16. "White is
-    zero" files of more than 8 bits are not inverted."""
+def shown(
+    values: np.ndarray, colours: int, bits: int, tags: dict[int, tuple[Any, ...]], with_alpha: bool
+) -> np.ndarray:
+    """The colours of the numbers; of CMYK `with_alpha` or without. As in DALI, fewer than 8 bits are scaled to 8, and 9 to 15
+    bits are shifted to 16. "White is zero" files of more than 8 bits are not inverted."""
     if colours == PALETTE:
         table = np.array(tags[COLOUR_MAP], np.uint16).reshape(3, 1 << bits)
-        return np.take(np.ascontiguousarray(table.T), values[:, :, 0], axis=0)
+        return colours_at(values[:, :, 0], np.ascontiguousarray(table.T))
     if colours == CMYK:
-        return _of_inks(values)
+        return _of_inks(values, 4 if with_alpha else 3)
     if colours == YCBCR:
         return _of_ycbcr(values, tags)
     if bits < 8:
@@ -29,14 +34,38 @@ def shown(values: np.ndarray, colours: int, bits: int, tags: dict[int, tuple[Any
     return ~values if colours == WHITE_IS_ZERO and values.dtype == np.uint8 else values
 
 
-def _of_inks(inks: np.ndarray) -> np.ndarray:
-    """RGB, opaque. Channel by channel, in numbers of twice the width, it takes a third of the time."""
-    full = np.iinfo(inks.dtype).max
-    wide = np.uint16 if inks.dtype == np.uint8 else np.uint32
-    colours, black = np.full_like(inks, full), full - inks[:, :, 3].astype(wide)
+def _of_inks(inks: np.ndarray, channels: int) -> np.ndarray:
+    """RGB, or opaque RGBA."""
+    colours = host_empty((*inks.shape[:2], channels), inks.dtype)
+    _mix(np.ascontiguousarray(inks), colours)
+    return colours
+
+
+@kernel
+def _mix(inks, colours):
+    height, width, channels = colours.shape
+    bits = np.uint32(8 * inks.itemsize)
+    full = (np.uint32(1) << bits) - np.uint32(1)
+    for y in range(height):
+        row, target = inks[y], colours[y]
+        for x in range(width):
+            black = full - np.uint32(row[x, 3])
+            for c in range(3):
+                product = (full - np.uint32(row[x, c])) * black
+                # The same as product // full.
+                target[x, c] = (product + np.uint32(1) + (product + np.uint32(1) >> bits)) >> bits
+        if channels == 4:
+            for x in range(width):
+                target[x, 3] = full
+
+
+@_mix.fallback
+def _(inks, colours):
+    full, wide = np.iinfo(inks.dtype).max, np.uint16 if inks.dtype == np.uint8 else np.uint32
+    black = full - inks[:, :, 3].astype(wide)
+    colours[:, :, 3:] = full
     for channel in range(3):
         colours[:, :, channel] = (full - inks[:, :, channel].astype(wide)) * black // full
-    return colours
 
 
 def spread(rows: np.ndarray, unit: tuple[int, int], high: int, columns: int) -> np.ndarray:

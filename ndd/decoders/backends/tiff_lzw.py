@@ -10,8 +10,7 @@ from ndd._compiled.unaligned import load_bits
 
 _CLEAR, _FIRST, _CODES = 256, 258, 4096  # 257 ends the data
 _LEAST, _MOST = 9, 12  # bits of a code
-_AT_ONCE = 7  # bytes of a string that fit into its number
-_SIZE = np.uint64(8 * _AT_ONCE)  # the bit where its size begins; 0 for a longer one
+_WORD = 8  # bytes that are copied at once
 
 
 @kernel(light=True)
@@ -27,14 +26,15 @@ def _last_bytes(data, byte):
 def unpack(data, out):
     """Fills `out`, u8, from a chunk, u8. Returns whether the chunk is valid and long enough.
 
-    A short string is a number with its bytes and size: it is written without a branch, which would be unpredictable. A longer
-    one is a place in the output.
+    A string is a place in the output, after the last code that clears the table, and a size. So no string waits for the bytes
+    of another one, and the tables fit into the L1 cache with the output that they point to. A short string is copied, and a
+    single byte written, without a branch, which would be unpredictable.
     """
-    strings, starts, sizes = empty(_CODES, np.uint64), empty(_CODES, np.int64), empty(_CODES, np.int64)
+    starts, sizes = empty(_CODES, np.uint32), empty(_CODES, np.uint16)
     for code in range(_CLEAR):
-        strings[code] = np.uint64(1) << _SIZE | np.uint64(code)
-    at, written, width, free = np.int64(0), np.int64(0), np.int64(_LEAST), np.int64(0)
-    last, size, total, bits = np.uint64(0), np.int64(0), out.size, 8 * data.size
+        starts[code], sizes[code] = 0, 1
+    at, written, cleared, width, free = np.int64(0), np.int64(0), np.int64(0), np.int64(_LEAST), np.int64(0)
+    size, total, bits = np.int64(0), np.int64(out.size), 8 * np.int64(data.size)
     while written < total:
         if width > bits - at:
             return False
@@ -44,37 +44,34 @@ def unpack(data, out):
         code = np.int64(word >> np.uint64(64 - width))
         at += width
         if code == _CLEAR:
-            width, free, size = np.int64(_LEAST), np.int64(_FIRST), np.int64(0)
+            width, free, size, cleared = np.int64(_LEAST), np.int64(_FIRST), np.int64(0), written
             continue
         if code == _CLEAR + 1 or free == 0 or free == _CODES:  # the table is cleared first, and never too full
             return False
+        is_new = code == free
         if size > 0:  # a new string: the last one, and the first byte of this one, which comes right after it
             if code > free:
                 return False
-            first = (strings[np.uint64(code)] if code < free else last) & np.uint64(255)
-            if size < _AT_ONCE:
-                strings[np.uint64(free)] = (last | first << np.uint64(8 * size)) + (np.uint64(1) << _SIZE)
-            else:
-                strings[np.uint64(free)] = last & ((np.uint64(1) << _SIZE) - np.uint64(1))
-                starts[free], sizes[free] = written - size, size + 1
+            starts[np.uint64(free)], sizes[np.uint64(free)] = written - size - cleared, size + 1
             free += 1
             if free == (1 << width) - 1 and width < _MOST:
                 width += 1
         elif code > _CLEAR:
             return False
-        last = strings[np.uint64(code)]
-        size = np.int64(last >> _SIZE)
-        if total - written >= _AT_ONCE + 1:
+        start, size = cleared + np.int64(starts[np.uint64(code)]), np.int64(sizes[np.uint64(code)])
+        if total - written >= _WORD and size <= _WORD and not is_new:
+            copied = load_bits(out, np.uint64(start))
+            copied = np.uint64(code) << np.uint64(56) if code < _CLEAR else copied
             place = np.uint64(written)
-            for k in range(_AT_ONCE + 1):
-                out[place + np.uint64(k)] = np.uint8(last >> np.uint64(8 * k))
+            for k in range(_WORD):
+                out[place + np.uint64(k)] = np.uint8(copied >> np.uint64(56 - 8 * k))
         else:
-            for k in range(min(size, total - written)):
-                out[written + k] = np.uint8(last >> np.uint64(8 * k))
-        if size == 0:
-            size = min(sizes[code], total - written)
-            for k in range(size):
-                out[written + k] = out[starts[code] + k]
+            size = min(size, total - written)
+            if code < _CLEAR:
+                out[written] = code
+            else:
+                for k in range(size):  # a string that is new reaches into itself
+                    out[written + k] = out[start + k]
         written += size
     return True
 

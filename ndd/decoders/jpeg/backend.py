@@ -102,7 +102,8 @@ def _decode_by(loop: Kernel, batch: PictureBatch, samples: np.ndarray, decoded: 
 
 def decode(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
     """The backend for one picture. Returns None while its kernel is being compiled."""
-    if not header.plain_jpeg or header.coded_rgb or header.damaged or not _can_make(options):
+    inks = header.channels == 4 and options.output_type == DALIImageType.RGB and not options.is_turned(header)
+    if not (header.plain_jpeg or inks) or header.coded_rgb or header.damaged or not _can_make(options):
         return None
     if header.progressive and header.height * header.width > progressive.MOST_PIXELS:
         return None

@@ -5,8 +5,9 @@ libjpeg-turbo takes 89 (simplejpeg). For a window only its own blocks are transf
 than half the time, and nothing below it is read.
 
 It decodes the files of common data sets: sequential, 8 bits, one scan, gray or YCbCr, with chroma planes of full size, of half
-the width, or of half the width and height. It refuses all others, and damaged files: libjpeg-turbo decodes them or reports the
-error. Damage below a window goes unnoticed if the file has its end; libjpeg-turbo does not notice changed bits either.
+the width, or of half the width and height; and Adobe's CMYK with planes of full size, as RGB. It refuses all others, and damaged
+files: libjpeg-turbo decodes them or reports the error. Damage below a window goes unnoticed if the file has its end;
+libjpeg-turbo does not notice changed bits either.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from ndd._compiled.atomics import acquire_slot, atomic_store
 from ndd._compiled.intrinsics import array_at, empty, zeros
 from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import next_index
-from ndd._compiled.simd_jpeg import COPIED, PIXELS, copy_plain, store_pixels, transform
+from ndd._compiled.simd_jpeg import COPIED, PIXELS, copy_plain, store_inks, store_pixels, transform
 from ndd._compiled.unaligned import load_bits
-from ndd.decoders.jpeg.huffman import BLOCK, LOOKS, PLACES, SYMBOLS, make_tables, read_units
+from ndd.decoders.jpeg.batch_headers import reads, u16
+from ndd.decoders.jpeg.huffman import BLOCK, FRAME, LOOKS, NAMES, PLACES, SIZE, SYMBOLS, make_tables, read_units
 
 BORDER = 32  # bytes of memory around a plane's rows
 UNIT = 1536  # the most bytes of a unit's codes, which are read without checking the end for each
@@ -31,7 +33,7 @@ _MOST_BITS = 15  # of a first coefficient, of 8 or 12 bits: libjpeg-turbo refuse
 
 def room(size: int, width: int) -> int:
     """Bytes of `scratch` that `decode` needs for an encoded file of `size` bytes and rows of `width` pixels."""
-    return size + UNIT + 8 * BORDER + 70 * (width + 5 * 16 + 2 * BORDER)
+    return size + UNIT + 10 * BORDER + 70 * (width + 5 * 16 + 2 * BORDER)
 
 
 PLACE = 4  # the column of a picture's `window` in its row, see `decode_loop`
@@ -85,8 +87,7 @@ def decode(data, out, window, scratch, tables, skips, fields, numbers, kept, mad
     # For each Huffman table (DC, AC; two of each): the number of codes of 1 to 16 bits, then the symbols.
     codes = zeros((4, 16 + SYMBOLS), np.uint8)
     steps = zeros(4 * BLOCK, np.int16)
-    # For each component: sampling factors (columns, rows), quantisation table, DC and AC table; then height, width, count.
-    frame = zeros((5, 4), np.int64)
+    frame = zeros(FRAME, np.int64)
     begin = _read_headers(data, frame, steps, codes)
     if begin < 0:
         return False
@@ -113,12 +114,6 @@ def decode(data, out, window, scratch, tables, skips, fields, numbers, kept, mad
 
 
 @kernel
-def u16(data, at):
-    """The number of 16 bits at `at`."""
-    return (np.int64(data[at]) << 8) | np.int64(data[at + 1])
-
-
-@kernel
 def _read_headers(data, frame, steps, codes):
     """Returns the place where the scan begins, or -1 for a file that this decoder refuses."""
     at, end = 2, len(data)
@@ -140,18 +135,20 @@ def _read_headers(data, frame, steps, codes):
                 return -1
             has_frame = True
         elif marker == 0xDA:
-            count = frame[4, 2]
+            count = frame[SIZE, 2]
             if not has_frame or length != 6 + 2 * count or data[at] != count:
                 return -1
             for c in range(count):
                 chosen = np.int64(data[at + 2 + 2 * c])
                 needed = (1 << frame[c, 2]) | (16 << (chosen >> 4)) | (64 << (chosen & 15))
-                if data[at + 1 + 2 * c] != frame[3, c] or (chosen & 0xEE) or tables & needed != needed:
+                if data[at + 1 + 2 * c] != frame[NAMES, c] or (chosen & 0xEE) or tables & needed != needed:
                     return -1
                 frame[c, 3] = chosen
             tail = at + 1 + 2 * count
             plain = data[tail] == 0 and data[tail + 1] == 63 and data[tail + 2] == 0
             return after if plain else -1
+        elif marker == 0xEE and length >= 14 and reads(data, at, 0x41, 0x64, 0x6F, 0x62):  # "Adobe"
+            frame[SIZE, 3] = data[at + 11] == 0
         elif not (0xE0 <= marker <= 0xEF or marker == 0xFE):  # also restart intervals
             return -1
         if tables < 0:
@@ -201,17 +198,16 @@ def read_huffman(data, at, after, codes):
 
 @kernel
 def read_frame(data, at, length, frame):
-    """Reads a frame header of 8 bits and one or three components; returns whether it is one. Of each component: sampling factors
-    (columns, rows) and quantisation table, in row 3 its name; in row 4 height, width, count."""
-    if length < 11 or data[at] != 8 or (data[at + 5] != 1 and data[at + 5] != 3):
+    """Reads a frame header of 8 bits and one, three or four components; returns whether it is one."""
+    if length < 11 or data[at] != 8 or (data[at + 5] != 1 and data[at + 5] != 3 and data[at + 5] != 4):
         return False
     count = np.int64(data[at + 5])
     if length != 8 + 3 * count:
         return False
-    frame[4, 0], frame[4, 1], frame[4, 2] = u16(data, at + 1), u16(data, at + 3), count
+    frame[SIZE, 0], frame[SIZE, 1], frame[SIZE, 2] = u16(data, at + 1), u16(data, at + 3), count
     for c in range(count):
         part = at + 6 + 3 * c
-        frame[3, c] = data[part]
+        frame[NAMES, c] = data[part]
         frame[c, 0], frame[c, 1], frame[c, 2] = data[part + 1] >> 4, data[part + 1] & 15, data[part + 2]
         if frame[c, 2] > 3:
             return False
@@ -222,14 +218,14 @@ def read_frame(data, at, length, frame):
 def sampling(frame):
     """How many blocks of luma stand side by side and one above the other in a unit; zeros for other samplings than those of
     `decode`, and for chroma too narrow to be smoothed."""
-    channels = frame[4, 2]
+    channels = frame[SIZE, 2]
     across, down = (frame[0, 0], frame[0, 1]) if channels == 3 else (1, 1)
     usual = across <= 2 and down <= across and across > 0 and down > 0
     for c in range(1, channels):
         usual = usual and frame[c, 0] == 1 and frame[c, 1] == 1
-    if channels == 1:
-        usual = frame[0, 0] == 1 and frame[0, 1] == 1
-    if not usual or (across > 1 and frame[4, 1] < _LEAST_WIDTH):
+    if channels != 3:
+        usual = usual and frame[0, 0] == 1 and frame[0, 1] == 1
+    if not usual or (across > 1 and frame[SIZE, 1] < _LEAST_WIDTH):
         return 0, 0
     return across, down
 
@@ -274,11 +270,13 @@ def pixels(
     bits, nbytes, frame, steps, codes, out, window, scratch, tables, skips, fields, numbers, kept, made_of
 ):  # fmt: skip
     """Reads the scan, and makes the rows of `out` as soon as their planes are complete."""
-    height, width, channels = frame[4, 0], frame[4, 1], frame[4, 2]
+    height, width, channels = frame[SIZE, 0], frame[SIZE, 1], frame[SIZE, 2]
     across, down = sampling(frame)
     y0, x0, rows, columns = window[0], window[1], window[2] - window[0], window[3] - window[1]
     first = (y0 - window[4]) * window[6] + x0 - window[5]
     if not across or y0 + rows > height or x0 + columns > width:
+        return False
+    if channels == 4 and not (frame[SIZE, 3] and window[7] == 3):
         return False
     # The units of the scan that the window needs, with one chroma pixel around it.
     high, wide = 8 * down, 8 * across
@@ -292,11 +290,13 @@ def pixels(
     luma = scratch[:luma_size]
     blue = scratch[luma_size : luma_size + chroma_size]
     red = scratch[luma_size + chroma_size : luma_size + 2 * chroma_size]
-    last = scratch[luma_size + 2 * chroma_size : luma_size + 2 * chroma_size + 3 * stride + 2 * BORDER]
+    black = scratch[luma_size + 2 * chroma_size : luma_size + 3 * chroma_size]
+    begin_last = luma_size + max(channels - 1, 2) * chroma_size
+    last = scratch[begin_last : begin_last + 3 * stride + 2 * BORDER]
     wide_blue, wide_red = zeros(stride + 2 * BORDER, np.uint8), zeros(stride + 2 * BORDER, np.uint8)
     luma_blocks, unit_blocks = down * across, down * across + channels - 1
     blocks = zeros(_RUN * unit_blocks * BLOCK + 1, np.int16)
-    stream, before = zeros(3, np.uint64), zeros(3, np.int64)
+    stream, before = zeros(3, np.uint64), zeros(4, np.int64)
     mixed = zeros(chroma_stride, np.int16)
     stream[1] = load_bits(bits, np.uint64(0))
     skipping = up > 0 or left > 0 or right < units_across
@@ -345,7 +345,7 @@ def pixels(
         ready = min(rows, (height if unit + 1 == units_down else ready) - y0)
         for row in range(done, ready):
             _row(
-                luma, blue, red, stride, chroma_stride, channels, across, down, y0 + row, x0 - left * wide,
+                luma, blue, red, black, stride, chroma_stride, channels, across, down, y0 + row, x0 - left * wide,
                 (height + down - 1) // down, (width + across - 1) // across - left * 8, columns, mixed,
                 wide_blue, wide_red, last, out, (first + row * window[6]) * window[7], window[7],
             )  # fmt: skip
@@ -356,7 +356,7 @@ def pixels(
 
 @kernel
 def _row(
-    luma, blue, red, stride, chroma_stride, channels, across, down, y, x, chroma_rows, chroma_columns, columns, mixed,
+    luma, blue, red, black, stride, chroma_stride, channels, across, down, y, x, chroma_rows, chroma_columns, columns, mixed,
     wide_blue, wide_red, last, out, place, out_channels,
 ):  # fmt: skip
     """Computes row `y` of the picture from the planes, beginning at column `x`. Chroma ends at `chroma_rows` and
@@ -367,7 +367,7 @@ def _row(
             out[np.uint64(place + k)] = luma[np.uint64(begin + k)]
         return
     cb, cr, at = wide_blue, wide_red, BORDER
-    if channels == 3 and across == 1:
+    if channels >= 3 and across == 1:
         cb, cr, at = blue, red, begin
     elif channels == 3:
         at = BORDER + x
@@ -383,7 +383,10 @@ def _row(
     ends = len(out) - place - 3 * columns < 3 * PIXELS
     target, start = (last, 0) if ends else (out, place)
     for k in range(0, columns, PIXELS):
-        store_pixels(luma, np.uint64(begin + k), cb, cr, np.uint64(at + k), target, np.uint64(start + 3 * k))
+        if channels == 4:
+            store_inks(luma, cb, cr, black, np.uint64(begin + k), target, np.uint64(start + 3 * k))
+        else:
+            store_pixels(luma, np.uint64(begin + k), cb, cr, np.uint64(at + k), target, np.uint64(start + 3 * k))
     if ends:
         for k in range(3 * columns):
             out[place + k] = last[k]

@@ -78,22 +78,23 @@ def peek(addresses, sizes, start, shapes):
         at = 2 if start[0] == 0xFF and start[1] == 0xD8 else end
         height, width, channels = np.int64(0), np.int64(0), np.int64(0)
         while at + _LEAST <= end and start[at] == 0xFF:
-            marker, length = start[at + 1], _u16(start, at + 2)
+            marker, length = start[at + 1], u16(start, at + 2)
             if marker == 0xDA:
                 shapes[i, 0], shapes[i, 1], shapes[i, 2] = height, width, channels
                 break
             if 0xC0 <= marker <= 0xCF and marker != 0xC4 and marker != 0xC8 and marker != 0xCC:
                 if channels:
                     break
-                height, width, channels = _u16(start, at + 5), _u16(start, at + 7), np.int64(start[at + 9])
-            exif = marker == 0xE1 and _reads(start, at + 4, 0x45, 0x78, 0x69, 0x66)
+                height, width, channels = u16(start, at + 5), u16(start, at + 7), np.int64(start[at + 9])
+            exif = marker == 0xE1 and reads(start, at + 4, 0x45, 0x78, 0x69, 0x66)
             if exif or marker < 0xC0 or marker == 0xFF or 0xD0 <= marker <= 0xD9 or length < 2:
                 break
             at += 2 + length
 
 
 @kernel(light=True)
-def _u16(data, at):
+def u16(data, at):
+    """The number of 16 bits at `at`."""
     return (np.int64(data[at]) << 8) | np.int64(data[at + 1])
 
 
@@ -113,7 +114,7 @@ def _walk(data, first, end, facts, copied):
         if marker == 0xFF:  # fill byte
             at += 1
             continue
-        length = _u16(data, at + 2)
+        length = u16(data, at + 2)
         after = at + 2 + length
         if length < 2 or after > end or marker < 0xC0 or 0xD0 <= marker <= 0xD9:
             return False
@@ -136,7 +137,7 @@ def _walk(data, first, end, facts, copied):
             well = marker <= 0xC2 and (channels == 1 or channels == 3) and length == 8 + 3 * channels
             if facts[CHANNELS] or not well or data[at + 4] != 8:
                 return False
-            facts[HEIGHT], facts[WIDTH], facts[CHANNELS] = _u16(data, at + 5), _u16(data, at + 7), channels
+            facts[HEIGHT], facts[WIDTH], facts[CHANNELS] = u16(data, at + 5), u16(data, at + 7), channels
             progressive = marker == 0xC2
             if not facts[HEIGHT] or not facts[WIDTH]:
                 return False
@@ -144,13 +145,13 @@ def _walk(data, first, end, facts, copied):
                 named_rgb = data[at + 10] == 82 and data[at + 13] == 71 and data[at + 16] == 66
         elif facts[CHANNELS] and 0xE0 <= marker <= 0xEF and not copied:
             return False
-        elif marker == 0xE1 and length >= 6 and _reads(data, at + 4, 0x45, 0x78, 0x69, 0x66):  # "Exif"
+        elif marker == 0xE1 and length >= 6 and reads(data, at + 4, 0x45, 0x78, 0x69, 0x66):  # "Exif"
             if exif or length < 8 or data[at + 8] or data[at + 9]:
                 return False
             exif, exif_end = at + 10, after
-        elif marker == 0xE0 and length >= 6 and _reads(data, at + 4, 0x4A, 0x46, 0x49, 0x46):  # "JFIF"
+        elif marker == 0xE0 and length >= 6 and reads(data, at + 4, 0x4A, 0x46, 0x49, 0x46):  # "JFIF"
             says_ycc = True
-        elif marker == 0xEE and length >= 7 and _reads(data, at + 4, 0x41, 0x64, 0x6F, 0x62):  # "Adobe"
+        elif marker == 0xEE and length >= 7 and reads(data, at + 4, 0x41, 0x64, 0x6F, 0x62):  # "Adobe"
             if length < 14 or facts[CHANNELS]:
                 return False
             if not says_ycc and data[at + 8] == 0x65:
@@ -160,7 +161,8 @@ def _walk(data, first, end, facts, copied):
 
 
 @kernel(light=True)
-def _reads(data, at, a, b, c, d):
+def reads(data, at, a, b, c, d):
+    """Whether these four bytes are at `at`."""
     return data[at] == a and data[at + 1] == b and data[at + 2] == c and data[at + 3] == d
 
 

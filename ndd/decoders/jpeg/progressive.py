@@ -18,13 +18,23 @@ from ndd._compiled.leading_zeros import leading_zeros, ones
 from ndd._compiled.sample_loops import next_index
 from ndd._compiled.unaligned import load_bits
 from ndd.decoders.jpeg import baseline
-from ndd.decoders.jpeg.baseline import PLACE, UNIT, read_frame, read_huffman, read_steps, sampling, u16, unstuffed
-from ndd.decoders.jpeg.huffman import BLOCK, LIMIT, PLACES, SYMBOLS
+from ndd.decoders.jpeg.baseline import PLACE, UNIT, read_frame, read_huffman, read_steps, sampling, unstuffed
+from ndd.decoders.jpeg.batch_headers import u16
+from ndd.decoders.jpeg.huffman import (
+    BEHIND,
+    BLOCK,
+    FRAME,
+    LIMIT,
+    LOOKS,
+    NAMES,
+    PLACES,
+    SIZE,
+    SYMBOLS,
+    long_code,
+    make_lookups,
+)
 
 MOST_PIXELS = 1 << 25  # of a picture, whose coefficients each thread keeps: 2 to 6 bytes a pixel
-_PEEK = 10  # bits of a lookup
-_LOOKS = 1 << _PEEK
-_BEHIND = np.uint64(64 - _PEEK)
 _MOST_SCANS = 64  # an encoder that tries out scans writes about 12
 _MOST_SHIFT = 10  # bits that a first scan may leave to later ones
 _UNSEEN = 99  # bits that are missing of a coefficient that no scan has given
@@ -54,8 +64,8 @@ decode_loop.fallback(lambda *args: False)
 @kernel
 def _decode(data, out, window, scratch):
     """Decodes a window of a picture, see `baseline.decode`; returns whether it can."""
-    codes, tables = zeros((4, 16 + SYMBOLS), np.uint8), empty((4, _LOOKS), np.int64)
-    steps, frame = zeros(4 * BLOCK, np.int16), zeros((5, 4), np.int64)
+    codes, tables = zeros((4, 16 + SYMBOLS), np.uint8), empty((4, LOOKS), np.int64)
+    steps, frame = zeros(4 * BLOCK, np.int16), zeros(FRAME, np.int64)
     missing = empty((3, BLOCK), np.int64)  # of each coefficient of each component: the bits that no scan has given
     missing[:] = _UNSEEN
     coefficients, places = zeros(0, np.int16), zeros(0, np.uint64)
@@ -71,18 +81,18 @@ def _decode(data, out, window, scratch):
         elif marker == 0xC4:
             read = read_huffman(data, at, after, codes)
             for which in range(4):
-                if read & 16 << which and not _make_table(codes[which], which < 2, tables[which]):
+                if read & 16 << which and not make_lookups(codes[which], tables[which]):
                     return False
             known |= read
         elif marker == 0xC2 and not units:
-            if not read_frame(data, at, length, frame):
+            if not read_frame(data, at, length, frame) or frame[SIZE, 2] > 3:
                 return False
             across, down = sampling(frame)
-            if not across or frame[4, 0] * frame[4, 1] > MOST_PIXELS:
+            if not across or frame[SIZE, 0] * frame[SIZE, 1] > MOST_PIXELS:
                 return False
-            units_across = (frame[4, 1] + 8 * across - 1) // (8 * across)
-            units = units_across * ((frame[4, 0] + 8 * down - 1) // (8 * down))
-            blocks = units * (across * down + frame[4, 2] - 1)
+            units_across = (frame[SIZE, 1] + 8 * across - 1) // (8 * across)
+            units = units_across * ((frame[SIZE, 0] + 8 * down - 1) // (8 * down))
+            blocks = units * (across * down + frame[SIZE, 2] - 1)
             coefficients, places = zeros(blocks * BLOCK, np.int16), zeros(blocks, np.uint64)
         elif marker == 0xDA:
             scans += 1
@@ -98,49 +108,13 @@ def _decode(data, out, window, scratch):
         at = after
     if not units or at + 2 > end or data[at] != 0xFF or data[at + 1] != 0xD9:
         return False
-    for c in range(frame[4, 2]):
+    for c in range(frame[SIZE, 2]):
         for k in range(BLOCK):
             if missing[c, k]:
                 return False
     return _pixels_of_coefficients(
         scratch, 0, frame, steps, codes, out, window, scratch[UNIT:], tables, tables, tables, coefficients, tables, tables
     )  # fmt: skip
-
-
-@kernel
-def _make_table(codes, is_dc, table):
-    """Fills a table that has, for the next bits of a scan, the code that they begin with: its bits, and its symbol from bit 8 on;
-    0 if it is longer than a lookup. Returns whether the codes are valid."""
-    code, known = np.int64(0), np.int64(16)
-    table[:] = 0
-    for size in range(1, 17):
-        count = np.int64(codes[size - 1])
-        if code + count >= 1 << size:  # no code is all ones
-            return False
-        for _ in range(count):
-            if is_dc and codes[known] > 11:
-                return False
-            if size <= _PEEK:
-                first = code << (_PEEK - size)
-                table[first : first + (1 << (_PEEK - size))] = np.int64(codes[known]) << 8 | size
-            code += 1
-            known += 1
-        code <<= 1
-    return True
-
-
-@kernel
-def _long_code(ahead, codes):
-    """The entry, as in `_make_table`, of a code that is longer than a lookup; 0 for an invalid one."""
-    code, known = np.int64(0), np.int64(16)
-    for size in range(1, 17):
-        count = np.int64(codes[size - 1])
-        place = np.int64(ahead >> np.uint64(64 - size)) - code
-        if place < count:
-            return np.int64(codes[known + place]) << 8 | size
-        known += count
-        code = (code + count) << 1
-    return np.int64(0)
 
 
 @kernel
@@ -154,7 +128,7 @@ def _read_scan(
         places: of each block the coefficients that are not zero, uint64, the first one highest.
     """
     count, tail = np.int64(data[at]), at + 1 + 2 * np.int64(data[at])
-    if count < 1 or count > frame[4, 2] or length != 6 + 2 * count:
+    if count < 1 or count > frame[SIZE, 2] or length != 6 + 2 * count:
         return -1
     first, last, high, low = np.int64(data[tail]), np.int64(data[tail + 1]), data[tail + 2] >> 4, data[tail + 2] & 15
     if last > 63 or first > last or low > _MOST_SHIFT or (first == 0) != (last == 0) or (first and count > 1):
@@ -164,10 +138,10 @@ def _read_scan(
     chosen, before = 0, -1
     for k in range(count):
         c = 0
-        while c < frame[4, 2] and frame[3, c] != data[at + 1 + 2 * k]:
+        while c < frame[SIZE, 2] and frame[NAMES, c] != data[at + 1 + 2 * k]:
             c += 1
         used = np.int64(data[at + 2 + 2 * k])
-        if c <= before or c == frame[4, 2] or (used & 0xEE) or not known & 1 << frame[c, 2]:
+        if c <= before or c == frame[SIZE, 2] or (used & 0xEE) or not known & 1 << frame[c, 2]:
             return -1
         frame[c, 3], chosen, before = used, chosen | 1 << c, c
         table = used >> 4 if not first else 2 + (used & 1)
@@ -190,9 +164,9 @@ def _read_scan(
     wide, tall = (across, down) if c == 0 else (1, 1)
     columns, rows = 0, 0
     if alone:
-        columns = ((frame[4, 1] * wide + across - 1) // across + 7) // 8
-        rows = ((frame[4, 0] * tall + down - 1) // down + 7) // 8
-    unit_blocks = across * down + frame[4, 2] - 1
+        columns = ((frame[SIZE, 1] * wide + across - 1) // across + 7) // 8
+        rows = ((frame[SIZE, 0] * tall + down - 1) // down + 7) // 8
+    unit_blocks = across * down + frame[SIZE, 2] - 1
     offset = 0 if c == 0 else across * down + c - 1
     if first == 0:
         read = _read_first_coefficients(
@@ -269,9 +243,9 @@ def _read_first(bits, at, beyond, c, high, low, frame, steps, codes, tables, bef
         coefficients[block] |= np.int16(ahead >> np.uint64(63)) << low
         return at + _ONE
     table = frame[c, 3] >> 4
-    entry = tables[table, ahead >> _BEHIND]
+    entry = tables[table, ahead >> BEHIND]
     if not entry:
-        entry = _long_code(ahead, codes[table])
+        entry = long_code(ahead, codes[table])
         if not entry:
             return beyond
     size, bits_of_number = np.uint64(entry & 255), np.uint64(entry >> 8)
@@ -303,9 +277,9 @@ def _read_row(
         block, seen, k = number * np.uint64(BLOCK), places[number], np.uint64(first)
         while k <= np.uint64(last):
             ahead = load_bits(bits, at >> _THREE) << (at & _SEVEN)
-            entry = table[ahead >> _BEHIND]
+            entry = table[ahead >> BEHIND]
             if not entry:
-                entry = _long_code(ahead, codes)
+                entry = long_code(ahead, codes)
                 if not entry:
                     return at, np.int64(-1)
             size, run, width = np.uint64(entry & 255), np.uint64(entry >> 12), np.uint64(entry >> 8 & 15)
@@ -349,9 +323,9 @@ def _refine_row(
         collected, count = np.uint64(0), np.int64(0)
         while not eob and left:
             ahead = _ahead(bits, at)
-            entry = table[ahead >> _BEHIND]
+            entry = table[ahead >> BEHIND]
             if not entry:
-                entry = _long_code(ahead, codes)
+                entry = long_code(ahead, codes)
                 if not entry:
                     return at, np.int64(-1)
             size, run, width = np.uint64(entry & 255), entry >> 12, np.uint64(entry >> 8 & 15)
@@ -412,7 +386,7 @@ def _take_units(
     units, inside, luma_blocks, bits, nbytes, stream, before, frame, steps, codes, tables, fields, coefficients, skips, blocks,
 ):  # fmt: skip
     """Copies units from where the last call ended, in place of `read_units`."""
-    count = units * (luma_blocks + frame[4, 2] - 1) * BLOCK
+    count = units * (luma_blocks + frame[SIZE, 2] - 1) * BLOCK
     if inside:
         own = coefficients[before[0] :]
         for k in range(count):

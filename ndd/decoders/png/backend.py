@@ -60,5 +60,5 @@ def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> 
 
 
 def _filtered_bytes(facts: np.ndarray) -> np.ndarray:
-    """Bytes of the pixels as stored, with the filter of each row."""
-    return facts[:, HEIGHT] * (facts[:, WIDTH] * facts[:, CHANNELS] + 1)
+    """Bytes of the pixels as stored, with the filter of each row; interlaced files have less than two in a row, and eight more."""
+    return facts[:, HEIGHT] * (facts[:, WIDTH] * facts[:, CHANNELS] + 2) + 8

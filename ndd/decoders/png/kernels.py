@@ -103,7 +103,7 @@ def decode_loop(counter, limit, order, pictures, scratch, taken, inflates, done)
 
     Args:
         pictures: int64 `[N, NUMBERS]`, see above.
-        scratch: u8 `[S, room]`, each row with room for any of these files, its pixels as stored, and one more byte for each row
+        scratch: u8 `[S, room]`, each row with room for any of these files, its pixels as stored, and two more bytes for each row
             of pixels. Every thread uses one row.
         taken: int64 `[S]`, initially zeros: whether a thread uses the row.
         inflates: whether libdeflate is available.
@@ -143,7 +143,7 @@ def _decode(data, out, row, scratch, decompressor):
     channels = _channels(data[25])
     whole = top == 0 and left == 0 and high == height and wide == width
     as_stored = whole and channels == depth and not row[IS_BGR]
-    if decompressor:
+    if decompressor and (as_stored or not data[28]):
         pixels = out if as_stored else scratch[len(data) :]
         if read_rows(data, height, width, channels, pixels, scratch, decompressor):
             if not as_stored:

@@ -104,16 +104,16 @@ choose_filters.fallback()
 def cut_windows(size, first, last, wanted, places, rounding, mirror, bits):
     """Limits resized images to windows: changes `size`, `first` and `last` of each axis in place.
 
-    `wanted` (below 1: the whole extent) and `places` are float64 `[N or 1, axes]`, `mirror` has the `bits` of the axes
-    to mirror. Returns the first `sample * axes + axis` whose place is not in [0, 1], or -1.
+    `wanted` (below 1: the whole extent, wherever its place is) and `places` are float64 `[N or 1, axes]`, `mirror` has the
+    `bits` of the axes to mirror. Returns the first `sample * axes + axis` whose place is not in [0, 1], or -1.
     """
     samples, axes = size.shape
     for n in range(samples):
         for k in range(axes):
             place = places[n if len(places) > 1 else 0, k]
-            if not (place >= 0 and place <= 1):
-                return n * axes + k
             extent = wanted[n if len(wanted) > 1 else 0, k]
+            if extent >= 1 and not (place >= 0 and place <= 1):
+                return n * axes + k
             window = np.int64(extent) if extent >= 1 else size[n, k]
             anchor = np.float64(anchor_of(place * np.float64(size[n, k] - window), rounding))
             low, high = first[n, k], last[n, k]

@@ -1,5 +1,5 @@
-"""TIFFs that libtiff reads too, but more slowly: the same pixels. LZW chunks are unpacked as libtiff unpacks them, and left to
-it where they are unusual or damaged."""
+"""TIFFs that libtiff reads too, but more slowly: the same pixels. LZW and PackBits chunks are unpacked as libtiff unpacks them,
+and left to it where they are unusual or damaged."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from encoded import KINDS
 from PIL import Image
 
 import ndd
-from ndd.decoders.backends import pillow, tiff
+from ndd.decoders.backends import libzstd, pillow, tiff, tiff_packbits
 from ndd.decoders.backends.tiff_lzw import unpack
 from ndd.decoders.headers.tiff_directory import Directory
 from ndd.decoders.png import libdeflate
@@ -45,10 +45,10 @@ def chunks_of(data):
         yield data[place : place + size], min(layout.rows, layout.height - k * layout.rows), row
 
 
-def by_libtiff(chunk, rows, row):
+def by_libtiff(chunk, rows, row, compression=tiff._LZW):
     """The bytes of a chunk as Pillow's libtiff unpacks it; None if it refuses it."""
     try:
-        with pillow.opened(tiff._alone(chunk, rows, row, tiff._LZW), "tiff") as picture:
+        with pillow.opened(tiff._alone(chunk, rows, row, compression), "tiff") as picture:
             return np.asarray(picture).reshape(-1)
     except Exception:  # of many kinds
         return None
@@ -77,7 +77,7 @@ def test_pixels(name, predictor, monkeypatch):
     np.testing.assert_array_equal(images["ANY_DATA", False], stored)
 
 
-COMPRESSIONS = "raw", "tiff_adobe_deflate", "tiff_deflate", "tiff_lzw"
+COMPRESSIONS = "raw", "tiff_adobe_deflate", "tiff_deflate", "tiff_lzw", "packbits", "zstd"
 
 
 def of_both(data, monkeypatch, kinds=KINDS, alone=False):
@@ -109,8 +109,10 @@ def test_plain_files_as_by_libtiff(compression, mode, library, monkeypatch):
         pytest.skip("no wheel here has libdeflate")
     for size in ((1, 1), (1, 9), (37, 1), (120, 133)):
         for more in ({}, {317: 2}, {278: 7}, {274: 6}):
-            if 317 in more and compression == "raw":
+            if 317 in more and compression in ("raw", "packbits"):
                 continue  # Pillow ignores it
+            if compression == "zstd" and libzstd._decompress() is None:
+                pytest.skip("Pillow's wheel has no libzstd of its own")
             data = saved(PICTURES["noise"][: size[0], : size[1]], compression, mode, tiffinfo=more)
             for ours, theirs in of_both(data, monkeypatch, alone=True):
                 np.testing.assert_array_equal(ours, theirs)
@@ -118,17 +120,34 @@ def test_plain_files_as_by_libtiff(compression, mode, library, monkeypatch):
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 def test_damaged_files_as_by_libtiff(compression, monkeypatch):
-    """What libtiff refuses is refused."""
+    """What libtiff refuses is refused; Pillow also refuses some changes of the directory, which comes after compressed pixels."""
     good, rng = saved(PICTURES["steps"][:30, :40], compression), np.random.default_rng(2)
+    end = len(good) if compression == "raw" else int(good[4:8].view("<u4")[0])
     for trial in range(40):
         data = good.copy()
         if trial % 4 == 0:
             data = data[: rng.integers(8, len(data))]
-        data[rng.integers(8, len(data), trial % 3)] = rng.integers(0, 256, trial % 3)
+        data[rng.integers(8, min(end, len(data)), trial % 3)] = rng.integers(0, 256, trial % 3)
         for ours, theirs in of_both(data, monkeypatch, ["RGB"]):
             assert (ours is None) == (theirs is None)
             if theirs is not None:
                 np.testing.assert_array_equal(ours, theirs)
+
+
+def test_run_lengths_as_by_libtiff():
+    """Runs that are cut off, longer than the chunk, or none at all; `None` is what libtiff refuses."""
+    for codes, expected in {
+        (2, 7, 8, 9, 255, 4): [7, 8, 9, 4, 4], (128, 254, 6, 128, 1, 2, 3): [6, 6, 6, 2, 3], (129, 5): [5] * 5,
+        (3, 1, 2, 3, 4, 200, 9): [1, 2, 3, 4, 9], (127, 1, 2, 3, 4, 5): [1, 2, 3, 4, 5], (2, 7, 8, 9): None,
+        (2, 7, 8, 9, 255): None, (4, 1, 2, 3, 4): None, (128,): None, (3, 1, 2, 3, 4, 128): None,
+    }.items():  # fmt: skip
+        chunk, out = np.array(codes, np.uint8), np.zeros(5, np.uint8)
+        assert tiff_packbits.unpack(chunk, out) == (expected is not None), codes
+        by_library = by_libtiff(chunk, 1, 5, tiff._PACKBITS)
+        assert (by_library is None) == (expected is None), codes
+        if expected is not None:
+            np.testing.assert_array_equal(out, expected)
+            np.testing.assert_array_equal(by_library, expected)
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))

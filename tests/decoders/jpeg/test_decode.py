@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 from typing import Any
 
 import cv2
 import numpy as np
 import pytest
+from PIL import Image
 
 import ndd
 from ndd._compiled.background import background
@@ -65,6 +67,27 @@ def test_whole_pictures(sampling, quality):
         np.testing.assert_array_equal(decoded(data), expected(data))
         luma = cv2.imdecode(data, cv2.IMREAD_GRAYSCALE)[:, :, None]
         np.testing.assert_array_equal(decoded(data, channels=1), luma)
+
+
+@pytest.mark.parametrize("quality", [5, 90, 100])
+def test_four_inks(quality):
+    """Adobe's, as libjpeg-turbo reads them, each times black. YCCK and files without Adobe's mark are left to it."""
+    for height, width in ((1, 1), (33, 47), (64, 560)):
+        file, colours = io.BytesIO(), picture(height, width)
+        four = np.concatenate((colours, colours[::-1, :, :1]), axis=2)
+        Image.fromarray(four, "CMYK").save(file, "JPEG", quality=quality)
+        data = np.frombuffer(file.getvalue(), np.uint8)
+        inks = 255 - np.asarray(Image.open(file)).astype(np.int64)  # Pillow inverts them
+        full = inks[:, :, :3] * inks[:, :, 3:] // 255
+        np.testing.assert_array_equal(decoded(data), full)
+        y0, x0, y1, x1 = height // 3, width // 4, height - height // 5, width - width // 6
+        np.testing.assert_array_equal(decoded(data, (y0, x0, y1, x1)), full[y0:y1, x0:x1])
+        assert decoded(data, channels=1) is None
+        at = bytes(data).index(b"Adobe")
+        for place, value in ((at + 11, 2), (at, 65 + 32)):
+            other = data.copy()
+            other[place] = value
+            assert decoded(other) is None
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from encoded import KINDS
 from picture_writers import png
-from picture_writers.png import CHANNELS, DEPTHS, PALETTE, RGB, RGBA, Chunk
+from picture_writers.png import CHANNELS, DEPTHS, GRAY, PALETTE, RGB, RGBA, Chunk
 
 import ndd
 from ndd._compiled.background import background
@@ -106,23 +106,29 @@ def test_large_ones_among_jpegs():
         np.testing.assert_array_equal(np.asarray(image), alone(item))
 
 
-def filtered(colour, size, seed, chunks=1, more=b"", filters=5, wrong_sum=False):
+def filtered(colour, size, seed, chunks=1, more=b"", filters=5, wrong_sum=False, interlaced=False):
     """A file whose rows have any filters, made of noise."""
-    rng = np.random.default_rng(seed)
-    rows = rng.integers(0, 256, (size[0], size[1] * CHANNELS[colour] + 1), np.uint8)
-    rows[:, 0] = rng.integers(0, filters, size[0])
-    packed = zlib.compress(rows.tobytes(), 1)
+    rng, stored = np.random.default_rng(seed), b""
+    for part in png.parts(np.empty(size), interlaced):
+        rows = rng.integers(0, 256, (len(part), part.shape[1] * CHANNELS[colour] + 1), np.uint8)
+        rows[:, 0] = rng.integers(0, filters, len(part))
+        stored += rows.tobytes()
+    packed = zlib.compress(stored, 1)
     packed = packed[:-1] + bytes([packed[-1] ^ wrong_sum]) + more
     cuts = np.linspace(0, len(packed), chunks + 1).astype(int)
-    header = Chunk(b"IHDR", struct.pack(">IIBBBBB", size[1], size[0], 8, colour, 0, 0, 0))
+    header = Chunk(b"IHDR", struct.pack(">IIBBBBB", size[1], size[0], 8, colour, 0, 0, interlaced))
     body = [Chunk(b"IDAT", packed[a:b]) for a, b in pairwise(cuts)]
     return np.frombuffer(png.SIGNATURE + b"".join(c.packed() for c in (header, *body, Chunk(b"IEND"))), np.uint8)
 
 
+@pytest.mark.parametrize("interlaced", [False, True])
 @pytest.mark.parametrize("kind", ["RGB", "BGR", "GRAY", "ANY_DATA"])
-def test_every_filter_in_any_number_of_chunks(kind, monkeypatch):
+def test_every_filter_in_any_number_of_chunks(kind, interlaced, monkeypatch):
     sizes = (1, 1), (9, 1), (1, 17), (40, 33), (64, 5)
-    data = [filtered(c, size, 7 + k, chunks=1 + k) for c in CHANNELS if c != PALETTE for k, size in enumerate(sizes)]
+    data = [
+        filtered(c, size, 7 + k, chunks=1 + k, interlaced=interlaced)
+        for c in CHANNELS if c != PALETTE for k, size in enumerate(sizes)
+    ]  # fmt: skip
     arguments = {"output_type": getattr(ndd.types, kind)}
     expected, by_python = [alone(item, **arguments) for item in data], counted(monkeypatch)
     result: Any = ndd.decoders.image(ndd.batch(data), **arguments)
@@ -143,16 +149,23 @@ def test_the_plainest_files_need_no_libpng(request):
     try:
         for colour, depth, interlaced in ((c, d, i) for c in CHANNELS for d in DEPTHS[c] for i in (False, True)):
             data, channels = file(colour, depth, interlaced), 3 if colour == PALETTE else CHANNELS[colour]
-            scratch, out = (
-                np.empty(len(data) + 19 * (23 * channels + 1), np.uint8),
-                np.empty(19 * 23 * channels, np.uint8),
-            )
-            plain = colour != PALETTE and depth == 8 and not interlaced
+            filters = 3 + 3 + 2 + 5 + 5 + 10 + 9 if interlaced else 19  # one for each row of each pass
+            scratch = np.empty(len(data) + 19 * 23 * channels + filters, np.uint8)
+            out = np.empty(19 * 23 * channels, np.uint8)
+            plain = colour != PALETTE and depth == 8
             assert rows.read_rows(data, 19, 23, channels, out, scratch, decompressor) == plain
             assert not plain or not rows.read_rows(data, 19, 23, channels, out[1:], scratch, decompressor)
             assert not plain or not rows.read_rows(data, 19, 23, channels, out, scratch[1:], decompressor)
     finally:
         libdeflate.free.in_python()(decompressor)
+
+
+def test_interlaced_files_of_any_size():
+    for colour in (GRAY, RGB, RGBA):
+        data = [filtered(colour, (k // 9 + 1, k % 9 + 1), k, interlaced=True) for k in range(81)]
+        result: Any = ndd.decoders.image(ndd.batch(data), output_type=ndd.types.ANY_DATA)
+        for item, image in zip(data, result.tensors, strict=True):
+            np.testing.assert_array_equal(np.asarray(image), alone(item, output_type=ndd.types.ANY_DATA))
 
 
 def damaged_files():
@@ -169,9 +182,11 @@ def damaged_files():
     yield filtered(RGB, (9, 7), 1, filters=256)
     yield filtered(RGB, (9, 7), 1, wrong_sum=True)
     yield filtered(RGB, (9, 7), 1, more=b"behind the end", chunks=3)
-    short = struct.pack(">IIBBBBB", 23, 19, 8, 2, 0, 0, 0), zlib.compress(bytes(300))
-    chunks = Chunk(b"IHDR", short[0]), Chunk(b"IDAT", short[1]), Chunk(b"IEND")
-    yield np.frombuffer(png.SIGNATURE + b"".join(c.packed() for c in chunks), np.uint8)
+    for interlaced in (0, 1):
+        header = struct.pack(">IIBBBBB", 23, 19, 8, 2, 0, 0, interlaced)
+        chunks = Chunk(b"IHDR", header), Chunk(b"IDAT", zlib.compress(bytes(300))), Chunk(b"IEND")
+        yield np.frombuffer(png.SIGNATURE + b"".join(c.packed() for c in chunks), np.uint8)
+    yield file(RGB, 8, True)[:-30]
 
 
 def test_damage_is_what_it_is_alone():

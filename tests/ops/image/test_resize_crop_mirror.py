@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from cases import Case
-from compare import arrays_of, assert_same_values, outcome
+from compare import arrays_of, assert_same_values, check_same, outcome
 from resize_calls import Draw, EachSample, given
 
 import ndd
@@ -111,6 +111,15 @@ def test_errors_as_dali(dali, arguments):
     )
     assert isinstance(theirs, Exception)
     assert type(ours) is type(theirs)
+
+
+@pytest.mark.parametrize("crop", [{}, {"crop": [3, 0]}, {"crop_w": 0.5, "crop_h": 4}])
+def test_the_place_of_a_whole_extent_may_be_any_number(dali, crop):
+    image = np.arange(360, dtype=np.uint8).reshape(10, 12, 3)
+    assert check_same(
+        dali,
+        lambda m: m.resize_crop_mirror(m.tensor(image, layout="HWC"), size=[5, 6], crop_pos_x=-2.0, mirror=1, **crop),
+    )
 
 
 @pytest.mark.parametrize(

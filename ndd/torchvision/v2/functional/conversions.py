@@ -135,7 +135,7 @@ def _with_images(targets: ndd.Targets, images: Any) -> ndd.Targets:
 
 
 def convert_image_dtype(image: Any, dtype: torch.dtype = torch.float32) -> Any:
-    """`to_dtype(image, dtype, scale=True)`, its old name.
+    """`to_dtype(image, dtype, scale=True)`, its old name, which makes plain tensors of torchvision's if it changes the type.
 
     Args:
         image: images or video.
@@ -146,7 +146,8 @@ def convert_image_dtype(image: Any, dtype: torch.dtype = torch.float32) -> Any:
     >>> F.convert_image_dtype(torch.tensor([[[1.0]]]), torch.uint8)
     tensor([[[255]]], dtype=torch.uint8)
     """
-    return to_dtype(image, dtype, scale=True)
+    changed = isinstance(image, torch.Tensor) and image.dtype != dtype
+    return to_dtype(plain(image) if changed else image, dtype, scale=True)
 
 
 @functional
@@ -275,6 +276,8 @@ def to_tensor(inpt: Any) -> torch.Tensor:
     array = np.array(inpt)
     if array.dtype == np.bool_ and is_pil(inpt):
         array = array.astype(np.uint8) * 255
+    if is_pil(inpt) and array.dtype == np.uint16:  # torchvision reads I;16 with a sign
+        array = array.view(np.int16)
     array = array[..., None] if array.ndim == 2 else array
     image = torch.from_numpy(array.transpose(2, 0, 1).copy())
     return image.to(torch.get_default_dtype()).div(255) if image.dtype == torch.uint8 else image

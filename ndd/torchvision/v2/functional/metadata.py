@@ -93,7 +93,8 @@ def get_image_size(inpt: Any) -> list[int]:
     """Width and height. torchvision advises `get_size`, which has the height first.
 
     Args:
-        inpt: images, video, a PIL image, an `ndd.Batch` or `ndd.Targets`.
+        inpt: images, video, masks, a PIL image, an `ndd.Batch` or `ndd.Targets`. As in torchvision, the extents of any other
+            tensor count, also of boxes.
 
     >>> import torch, warnings
     >>> from ndd.torchvision.v2 import functional as F
@@ -107,7 +108,7 @@ def get_image_size(inpt: Any) -> list[int]:
         "Instead, please use `get_size(...)` which returns `[h, w]` instead of `[w, h]`.",
         stacklevel=2,
     )
-    return _extents(inpt, "WH", "get_image_size", ())
+    return _extents(plain(inpt) if isinstance(inpt, torch.Tensor) else inpt, "WH", "get_image_size", ())
 
 
 @functional

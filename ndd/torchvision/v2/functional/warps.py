@@ -16,11 +16,11 @@ import numpy as np
 import torch
 
 import ndd
-from ndd.torchvision.interpolation import InterpolationMode
+from ndd.torchvision.interpolation import InterpolationMode, interpolation_mode
 from ndd.torchvision.v2.functional import boxes as box
 from ndd.torchvision.v2.functional.followers import followed
 from ndd.torchvision.v2.functional.kinds import functional, through
-from ndd.torchvision.v2.functional.warped_pixels import NEAREST, Size, checked_mode, turned, warped
+from ndd.torchvision.v2.functional.warped_pixels import NEAREST, Size, turned, warped
 from ndd.torchvision.values import Fills, count_of, kind_of, layout_of, pixels_of, rows_of, sizes_of
 
 # ---- affine maps
@@ -153,7 +153,7 @@ def rotate(
     if len(rows) == 1 and center is None:
         quarters = _quarters(inpt, float(rows[0, 0]) % 360, expand)
         if quarters is not None:
-            checked_mode(interpolation)
+            interpolation_mode(interpolation)
             return _turned_by_quarters(inpt, quarters)
 
     def row(i: int) -> tuple[float, list[float], float, list[float]]:

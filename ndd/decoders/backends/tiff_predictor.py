@@ -1,0 +1,27 @@
+"""TIFF's predictor: numbers that are stored as differences from those on the left. The format: TIFF 6.0, section 14."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._compiled.jit import kernel
+
+
+@kernel
+def add_left(rows, depth):
+    """Adds to each number of `rows`, a matrix of whole numbers, the sum of those before it in its row, with `depth` channels, in
+    place."""
+    height, width = rows.shape
+    for y in range(height):
+        row = rows[y]
+        for c in range(min(depth, width)):
+            total = row[c] - row[c]
+            for x in range(c, width, depth):
+                total += row[x]
+                row[x] = total
+
+
+@add_left.fallback
+def _(rows, depth):
+    values = rows.reshape(len(rows), -1, depth)
+    np.cumsum(values, axis=1, dtype=rows.dtype, out=values)
