@@ -40,7 +40,7 @@ _QUIET = 0.3  # seconds after a call last compiled something
 _LAST, _LAST_HERE = 2.0, 1.4  # seconds that the end of the program waits, for a process and for the thread
 _SOON = 2.0  # seconds of compiling that may be lost for a kernel with a longer wait
 _LATER = 0.1  # seconds between checks of whether another process has compiled something
-_ELSEWHERE = 1.0  # seconds that another program is taken to compile a kernel, after it was found to do so
+_ELSEWHERE = 5.0  # seconds that another program is taken to compile a kernel, after it was found to do so
 _PATIENCE = 2.0  # seconds of fallbacks, of all threads together, before calls wait for the compiler
 _OVER = 5.0  # seconds in which calls that have begun before a loop was compiled end
 
@@ -168,9 +168,13 @@ class Background:
         return [*([] if self._job is None else [self._job]), *self._running.values()]
 
     def await_if_slow(self, job: Job) -> None:
-        """Waits while the job is being compiled, here or by another program, if its fallback has taken long."""
-        while job.ended is None and job.spent > _PATIENCE and self._end is None:
-            if job not in self._compiling() and time.monotonic() > job.later + _ELSEWHERE:
+        """Waits while the job is being compiled, if its fallback has taken long; or is expected to, if another program compiles
+        it: programs that start together would all compute by fallbacks what one of them compiles."""
+        while job.ended is None and self._end is None:
+            elsewhere = job not in self._compiling()
+            if elsewhere and time.monotonic() > job.later + _ELSEWHERE:
+                break
+            if (job.waited() if elsewhere else job.spent) <= _PATIENCE:
                 break
             time.sleep(_LATER / 10)
 
@@ -208,7 +212,8 @@ class Background:
         while self._end is None and (job := self._next()) is not None:
             worker = self._free_worker()
             if worker is None:
-                self._make_room_for(job)
+                if not job.later:  # else another process may compile it
+                    self._make_room_for(job)
                 break
             message = job.message()
             with self._lock:

@@ -14,7 +14,7 @@ import argparse
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -211,14 +211,14 @@ def _synthetic(args: Any, files: Folder) -> Iterator[tuple[Any, Any]]:
 
 
 def _resident(args: Any, files: Folder) -> Iterator[tuple[Any, Any]]:
-    made = _dynamic(args, files)
-    batches = [next(made) for _ in range(max(1, _RESIDENT_IMAGES // args.batch_size))]
-    made.close()  # ends the loop, so that nothing is read ahead any more
+    loop = _dynamic(args, files)
+    batches = [next(loop) for _ in range(max(1, _RESIDENT_IMAGES // args.batch_size))]
+    loop.close()  # ends the loop, so that nothing is read ahead any more
     while True:
         yield from batches
 
 
-def _dynamic(args: Any, files: Folder) -> Iterator[tuple[Any, Any]]:
+def _dynamic(args: Any, files: Folder) -> Generator[tuple[Any, Any], None, None]:
     import torch
 
     more: dict[str, Any] = {"num_shards": args.world, "shard_id": args.rank}

@@ -112,6 +112,36 @@ def test_what_another_program_compiles_is_asked_for_again(monkeypatch):
     assert done == ["b", "a"]
 
 
+def test_what_another_program_compiles_stops_nothing(monkeypatch):
+    """It would be asked for in vain every tenth of a second, and what it has stopped would never end."""
+    processes, done = Processes(monkeypatch), []
+    processes.answers[b"a"] = STOPPED
+    processes.background.do(processes.job("a", done))
+    while not processes.background._running:
+        pass
+    urgent = processes.job("elsewhere", done, urgency=9.0)
+    urgent.later = time.monotonic()
+    processes.background.do(urgent)
+    assert not processes.stopped.wait(0.3)
+    next(iter(processes.background._running)).stop()
+    processes.background.finish()
+    assert done == ["elsewhere", "a"]
+
+
+def test_calls_wait_for_what_another_program_compiles():
+    """From the first call on, if the fallback is known to take long; but not for ever."""
+    job = Job(lambda: None, urgency=3.0)
+    Background().await_if_slow(job)  # nobody compiles it
+    job.later = time.monotonic()
+    waiting = threading.Thread(target=Background().await_if_slow, args=(job,))
+    waiting.start()
+    waiting.join(0.2)
+    assert waiting.is_alive()
+    job.later -= 60
+    waiting.join(60)
+    assert not waiting.is_alive()
+
+
 def test_what_ends_a_process_is_compiled_here(monkeypatch):
     processes, done = Processes(monkeypatch), []
     processes.answers[b"a"] = None
