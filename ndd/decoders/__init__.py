@@ -23,9 +23,10 @@ are copied. Nothing waits for the GPU.
 | baseline JPEG of 8 bits, gray or YCbCr, one scan, not turned | the kernel in `jpeg/`, then as below |
 | JPEG of 8 bits, whole | simplejpeg, nvImageCodec |
 | window of a JPEG, lossless JPEG, JPEG of 12 or 16 bits | nvImageCodec |
+| baseline CMYK JPEG of Adobe, as RGB, not turned | the kernel in `jpeg/`, then as below |
 | CMYK JPEG | nvImageCodec, Pillow; turned: OpenCV, Pillow |
 | any JPEG where nvImageCodec is missing | simplejpeg (8 bits), OpenCV, Pillow |
-| PNG of 8 bits without a palette, not interlaced, not turned, in a batch | libdeflate and a kernel in `png/`, then as below |
+| PNG of 8 bits, no palette, not turned, in a batch (interlaced: whole, as stored) | libdeflate, kernel in `png/`, then as below |
 | PNG of up to 8 bits, not turned, in a batch | libpng, then as below |
 | WebP | libwebp, of a window only its rows; then OpenCV (animations), Pillow |
 | PNG, PNM, JPEG 2000 | OpenCV, Pillow |
