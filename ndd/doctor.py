@@ -305,7 +305,7 @@ def _loop(device: str) -> Finding:
 def _kernels() -> Finding:
     """The compiled kernels that come with the package. The loop, tried before, has used some of those for this processor."""
     archives = import_module("ndd._execution.kernel_archives")
-    at_first_use = "compiled at their first use, or ahead of time by `python -m ndd compile`"
+    at_first_use = "compiled at their first use, or ahead of time by `python -m ndd compile --all`"
     if archives.refused():
         return Finding("kernels", "missing", f"{archives.refused()}: {at_first_use}")
     if archives.targets():

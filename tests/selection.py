@@ -152,7 +152,7 @@ def drawn(values: Iterable[Any], count: int, *key: object) -> list[Any]:
 
 
 _TYPES = re.compile(r"((u?int|b?float)\d+|[uif](1|2|4|8|16|32|64)|bf16|bool)")
-_USUAL = ("uint8", "u8", "u1", "float32", "f32", "f4")  # of bytes and float32 `python -m ndd compile` has kernels
+_USUAL = ("uint8", "u8", "u1", "float32", "f32", "f4")  # of bytes and float32 `ndd compile --all` has kernels
 _TYPES_TRIED = 2  # of one parameter: kernels are compiled for each. Walks inside tests try a third one (`drawn_types`)
 # A test with more items than so many, such as one for each operator, runs for some unless it is cheap.
 _MANY, _SOME = 44, 6

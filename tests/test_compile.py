@@ -83,7 +83,11 @@ def test_the_operators_that_have_kernels():
     assert "filter of floats" in command.chosen(["filter"], everything_else=True)
     assert "resize 224 cubic" in command.chosen(["resize", "flip"])
     assert command.chosen(["loop", "readers.COCO"]) == ["loop", "readers.COCO"]
-    assert {command._operator(call) for call in command.chosen([])} > {"resize", "random.beta"}
+    assert {command._operator(call) for call in command.chosen([])} > {"resize", "loop", "readers.COCO"}
+    assert {command._operator(call) for call in command.chosen([], everything_else=True)} > {
+        "random.beta",
+        "recipes.simclr",
+    }
 
 
 @pytest.mark.parametrize(
@@ -118,6 +122,7 @@ EVERYTHING = [
     [*_BENCH, "speech", "--images", "16"],
     [*_BENCH, "readers", "--records", "300"],
     [*_BENCH, "video"],
+    [*_BENCH, "import", "--device", "cpu"],
     *[[*_BENCH, "loop", "--images", "64", "--only", "random_resized_crop", "--pictures", name] for name in PICTURES],
     ["demo", "--epochs", "1", "--device", "cpu"],
 ]
@@ -150,8 +155,8 @@ def test_programs_compile_nothing_after_it(tmp_path, compiled, programs):
     for program in programs:
         assert sorted(kernels_after("-m", "ndd", *program) - kept) == [], program
     if not compiled:
-        assert sorted(kernels_after("-c", OTHER_RECIPES) - kept) == []
         kept = kernels_after("-m", "ndd", "compile", "--all", "--gpu", "none")
+        assert sorted(kernels_after("-c", OTHER_RECIPES) - kept) == []
         assert sorted(kernels_after(str(Path(__file__).with_name("usual_calls.py"))) - kept) == []
 
 

@@ -2,10 +2,11 @@
 
 numba counts the references to each array that a variable holds. In a kernel that passes rows to functions this is most of the
 code, nearly all of which LLVM removes again. A kernel that allocates nothing needs no counts: its arguments outlive it, and its
-other arrays are views of them. `NotCounted` looks for such kernels after types are inferred.
+other arrays are views of them. `Rewrites` looks for such kernels after types are inferred. They need no rewriting of array
+expressions either, which allocate their results.
 
 Passes for closures, generators and `with` are left out for a function that has none, and the life of variables is computed only
-where a pass uses it.
+where a pass uses it. Some functions that numba calls for each statement are replaced by faster ones (`_changes`).
 """
 
 # numba has no types for its private names.
@@ -83,14 +84,15 @@ def _allocates() -> Callable[[Any], bool]:
 class _Passes(NamedTuple):
     left_out: frozenset[Any]
     before: Any
-    added: Any
+    replacement: Any
 
 
 @functools.cache
 def _passes() -> _Passes:
-    """What differs from numba's list of passes: those that plain functions do not need, and one more, after `before`."""
-    from numba.core.compiler_machinery import AnalysisPass, register_pass
-    from numba.core.typed_passes import IRLegalization
+    """What differs from numba's list of passes: those that plain functions do not need, and a replacement of one, `before`."""
+    from numba.core import types
+    from numba.core.compiler_machinery import register_pass
+    from numba.core.typed_passes import NopythonRewrites
     from numba.core.untyped_passes import (
         FindLiterallyCalls,
         InlineClosureLikes,
@@ -100,29 +102,29 @@ def _passes() -> _Passes:
 
     allocates = _allocates()
 
-    @register_pass(mutates_CFG=False, analysis_only=True)
-    class NotCounted(AnalysisPass):
-        _name = "ndd_not_counted"
-
-        def __init__(self) -> None:
-            AnalysisPass.__init__(self)
+    @register_pass(mutates_CFG=True, analysis_only=False)
+    class Rewrites(NopythonRewrites):
+        _name = "ndd_rewrites"
 
         def run_pass(self, state: Any) -> bool:
-            if not allocates(state):
-                state.targetctx.enable_nrt = False  # of this function only
-            return False
+            if allocates(state):
+                return super().run_pass(state)
+            state.targetctx.enable_nrt = False  # of this function only
+            # Fields of records have names, which are rewritten too.
+            named = any([isinstance(kind, types.StringLiteral) for kind in state.typemap.values()])
+            return named and super().run_pass(state)
 
     left_out = frozenset([InlineClosureLikes, MakeFunctionToJitFunction, FindLiterallyCalls, LiteralUnroll])
-    return _Passes(left_out, IRLegalization, NotCounted)
+    return _Passes(left_out, NopythonRewrites, Rewrites)
 
 
 def shorter(state: Any, managers: Any) -> Any:
     """numba's lists of passes for a function, without those that it does not need."""
-    left_out, before, added = _passes()
+    left_out, before, replacement = _passes()
     for manager in managers:
         if _is_plain(state.func_id.code):
             manager.passes = [each for each in manager.passes if each[0] not in left_out]
-        manager.add_pass_after(added, before)
+        manager.passes = [(replacement if kind is before else kind, text) for kind, text in manager.passes]
         manager.finalize()
     return managers
 
@@ -132,11 +134,11 @@ def without_repetitions(target: Any) -> Iterator[None]:
     """Meanwhile numba looks only into its registries for new definitions, and does not import all that defines some again; and it
     has faster functions for a few of its own."""
     changes = _changes()
-    before = [(owner, name, getattr(owner, name)) for owner, name, _ in changes]
+    before = [(owner, name, vars(owner)[name]) for owner, name, _ in changes]
     target.refresh()
     contexts = (target, target.typing_context)
     for context in contexts:
-        context.load_additional_registries = functools.partial(_load_again, context)
+        context.load_additional_registries = functools.partial(_load_again, context, {})
     for change in changes:
         setattr(*change)
     try:
@@ -148,19 +150,26 @@ def without_repetitions(target: Any) -> Iterator[None]:
             del context.load_additional_registries
 
 
-def _load_again(context: Any) -> None:
+def _load_again(context: Any, loaded: dict[Any, int]) -> None:
+    """Installs what was defined since the last time. A registry is a few lists, which only grow."""
     for registry in list(context._registries):
-        context.install_registry(registry)
+        count = sum([len(each) for each in vars(registry).values() if isinstance(each, list)])
+        if loaded.get(registry) != count:
+            context.install_registry(registry)
+            loaded[registry] = count
 
 
 @functools.cache
 def _changes() -> list[tuple[Any, str, Any]]:
     """numba's methods that take long, and what replaces them."""
-    from numba.core import ir, ssa, transforms
+    from llvmlite import ir as llvm
+    from numba.core import base, errors, event, ir, lowering, ssa, transforms, typeinfer
     from numba.core.postproc import PostProcessor
     from numba.core.runtime.context import NRTContext
+    from numba.core.target_extension import Target
 
-    analyse = PostProcessor.run
+    analyse, delete, size_of = PostProcessor.run, lowering.Lower.delvar, base.BaseContext.get_abi_sizeof
+    start, end = event.start_event, event.end_event
 
     def run(self: Any, emit_dels: bool = False, **more: Any) -> None:
         """Computes the lives of variables once, and again where deletions are to be inserted."""
@@ -199,6 +208,44 @@ def _changes() -> list[tuple[Any, str, Any]]:
                 variables += list_variables(self, part)
         return variables
 
+    def delvar(self: Any, name: str) -> None:
+        """Writes no zeros where they prevent nothing from being freed twice."""
+        if self.context.enable_nrt or self._disable_sroa_like_opt:
+            delete(self, name)
+            return
+        if name not in self._blk_local_varmap:
+            self._singly_assigned_vars.discard(name)
+        self._alloca_var(name, self.typeof(name))
+
+    sizes: dict[str, int] = {}
+
+    def get_abi_sizeof(self: Any, kind: Any) -> int:
+        """Asks LLVM once for a type of numbers, by parsing a module that has it."""
+        if not isinstance(kind, llvm.IntType | llvm.HalfType | llvm.FloatType | llvm.DoubleType):
+            return size_of(self, kind)
+        name = str(kind)
+        if name not in sizes:
+            sizes[name] = size_of(self, kind)
+        return sizes[name]
+
+    class Context:
+        """numba's `new_error_context`, which takes a third of this time as a generator."""
+
+        def __init__(self, text: str, *values: Any, **named: Any):
+            self._text, self._values, self._named = text, values, named
+
+        def __enter__(self) -> None:
+            pass
+
+        def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+            if isinstance(error, errors.NumbaError):
+                named = {name: value for name, value in self._named.items() if name != "errcls_"}
+                error.add_context(errors._format_msg(self._text, self._values, named))
+
+    def unless_of_lock(tell: Callable[..., None]) -> Callable[..., None]:
+        """Measures no times of LLVM's lock, which each call of LLVM takes."""
+        return lambda kind, *more, **named: None if kind == "numba:llvm_lock" else tell(kind, *more, **named)
+
     silent = logging.Logger("ndd.numba")
     silent.debug = lambda *_: None  # numba calls it twice for each statement
 
@@ -207,4 +254,12 @@ def _changes() -> list[tuple[Any, str, Any]]:
         (PostProcessor, "run", run),
         (NRTContext, "get_meminfos", get_meminfos),
         (ir.Inst, "_rec_list_vars", list_variables),
+        (lowering.Lower, "delvar", delvar),
+        (lowering, "new_error_context", Context),
+        (typeinfer, "new_error_context", Context),
+        (base.BaseContext, "get_abi_sizeof", get_abi_sizeof),
+        (base, "_has_loc", functools.lru_cache(1000)(base._has_loc)),
+        (event, "start_event", unless_of_lock(start)),
+        (event, "end_event", unless_of_lock(end)),
+        (Target, "inherits_from", classmethod(lambda target, other: other in target.__mro__)),
     ]

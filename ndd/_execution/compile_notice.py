@@ -72,5 +72,5 @@ def say_if_long(kernel: str, folder: Path | None, count: Callable[[], int], begu
     kept = "not kept: no folder can be written to" if folder is None else f"kept in {folder}"
     logging.getLogger("ndd").warning(
         f"ndd is compiling {kernels} for this machine, now {kernel}, about {max(2, round(_EACH * number))} s, {kept}; "
-        f"`python -m ndd compile` does so ahead of time.{_why()}"
+        f"`python -m ndd compile --all` does so ahead of time.{_why()}"
     )

@@ -19,7 +19,8 @@ from ndd.bench.rounds import Result, interleaved
 
 _IMPORT = "import torch, time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
 _FIRST = "from ndd.bench.start import first_call; print(*first_call({side!r}, {call!r}, {device!r}))"
-_FEW = ("flip", "resize 224", "crop_mirror_normalize", "random_resized_crop 224")
+FEW = ("flip", "resize 224", "crop_mirror_normalize", "random_resized_crop 224")
+"""The calls that `bench import` measures, lines of `bench ops`."""
 _SAMPLES = 4
 _TARGET = "<= 2 s"
 _MODULES = {"ndd": "ndd", "DALI": "nvidia.dali.experimental.dynamic"}
@@ -38,7 +39,7 @@ def measure_import(setting: Setting) -> Iterator[Result]:
 
 def measure_first_call(setting: Setting) -> Iterator[Result]:
     """Seconds of the first call in a process: with empty compile caches, then with the caches of that process."""
-    for name in _FEW:
+    for name in FEW:
         theirs = _first_call("DALI", name, setting.device, {})[0] if "DALI" in setting.libraries else None
         with tempfile.TemporaryDirectory(prefix="ndd-bench-") as folder:
             for state, target in (("compiled anew", _TARGET), ("from the disk cache", "")):

@@ -1,7 +1,7 @@
 """Calls whose kernels are compiled beside those of `bench ops`. `m` and `x` are as in `ndd.bench.operator_table`.
 
 `CALLS` has, besides that table, operators without a line there. `FOR_WHEELS` has `RARER` arguments, and, on the CPU, all calls
-in other forms: with one sample, floats, one channel, channels first. A wheel brings their kernels; in a checkout
+in other forms: with one sample, floats, one channel, channels first. A wheel brings the kernels of all; in a checkout
 `python -m ndd compile --all` compiles them.
 """
 

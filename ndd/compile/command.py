@@ -20,8 +20,9 @@ from typing import Any
 from ndd._compiled.cpu_levels import LEVELS
 from ndd._compiled.kernel_cache import why_not_kept
 from ndd._execution.cpus import cpu_count
+from ndd.bench.start import FEW
 from ndd.compile import archives, calls as of_operators, recipes
-from ndd.compile.programs import FOR_WHEELS, PROGRAMS, run_program
+from ndd.compile.programs import PROGRAMS, USUAL, run_program
 from ndd.demo.progress import Bar
 
 _SAMPLES = 2
@@ -34,12 +35,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "operators",
         nargs="*",
         metavar="OPERATOR",
-        help="such as resize, random.beta, loop or readers.COCO (default: all that have kernels)",
+        help="such as resize, random.beta, loop or recipes.simclr (default for the CPU: what the loop, `bench speech`, `readers`, "
+        "`video` and the demo need; for a GPU: all)",
     )
     parser.add_argument(
         "--all",
         action="store_true",
-        help="rarer arguments, floats and torchvision's transforms too: all that a wheel has, twice the time",
+        help="every operator, with rarer arguments and floats too, recipes and torchvision's transforms: all that a wheel has",
     )
     parser.add_argument("--no-cpu", action="store_true", help="leave the kernels for the CPU out")
     parser.add_argument(
@@ -57,9 +59,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Compiles the kernels of typical calls, which are those of `bench ops`. Cached kernels are not compiled again."""
+    """Compiles the kernels of small programs and typical calls. Cached kernels are not compiled again."""
     _quiet()
-    calls = chosen(args.operators, args.all or args.archives is not None)
+    everything = args.all or args.archives is not None
+    calls = chosen(args.operators, everything)
     architectures = _architectures(",".join(archives.ALL_GPUS) if args.gpu is None and args.archives else args.gpu)
     jobs = cpu_count() if args.jobs is None else args.jobs
     if jobs < 1:
@@ -74,7 +77,8 @@ def run(args: argparse.Namespace) -> int:
     if architectures:
         from ndd._cuda.compile import cache_folder
 
-        _compile_for_gpu(calls, architectures, jobs)
+        of_gpu = calls if args.operators or everything else [*of_operators.CALLS, *recipes.OF_BOTH]
+        _compile_for_gpu(of_gpu, architectures, jobs)
         _say_kept(cache_folder())
     return 0
 
@@ -104,10 +108,11 @@ def _say_kept(folder: Path | None) -> None:
 
 
 def chosen(operators: list[str], everything_else: bool = False) -> list[str]:
-    """The calls that are of these operators, and the programs of these names; ValueError for a name that has none.
-    `everything_else`: those that only wheels need, too."""
-    usual = [*of_operators.CALLS, *[name for name in PROGRAMS if name not in FOR_WHEELS or name in operators]]
-    everything = [*_CALLS, *PROGRAMS] if everything_else else usual
+    """The calls that are of these operators, and the programs of these names; without names the usual ones. ValueError for a name
+    that has none. `everything_else`: those that only wheels need, too."""
+    if not operators and not everything_else:
+        return [*FEW, *USUAL]
+    everything = [*of_operators.CALLS, *PROGRAMS, *(of_operators.FOR_WHEELS if everything_else else ())]
     unknown = [name for name in operators if not any(_operator(call) == name for call in everything)]
     if unknown:
         raise ValueError(

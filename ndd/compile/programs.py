@@ -1,12 +1,11 @@
-"""Small versions of programs, run once to cache their kernels: the loop, `bench speech`, `readers`, `video` and `torchvision`,
-the demo, and the recipes of `recipes.py`.
+"""Small versions of programs, run once to cache their kernels: the loop, `bench speech`, `readers` and `video`, the demo, and the
+recipes of `recipes.py`.
 
 `bench ops` calls each operator by itself; these call the code between them: readers, batches of files, random arguments.
 """
 
 from __future__ import annotations
 
-import itertools
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -118,22 +117,23 @@ def _resized_alone(folder: Path) -> None:
             ndd.resize(ndd.batch([picture], layout="HWC"), size=size, interp_type=filters).evaluate()
 
 
-FOR_WHEELS = {"torchvision.transforms": run_transforms}
-"""Those whose kernels come in a wheel, or by `python -m ndd compile --all`."""
-
-
-def _programs() -> Iterator[tuple[str, Callable[..., None]]]:
+def _usual() -> Iterator[tuple[str, Callable[..., None]]]:
     from ndd.bench.readers import KINDS
 
     yield from (("loop", _loop), ("speech", _speech), ("video", _video), ("demo", _demo))
-    yield from recipes.PROGRAMS.items()
-    yield from FOR_WHEELS.items()
-    yield from (("random.normal of many", _many_numbers), ("resize of one picture", _resized_alone))
+    yield from (("pictures", recipes.run_pictures), ("resize of one picture", _resized_alone))
     yield from zip([f"readers.{name}" for name in KINDS], map(_reader, KINDS), strict=True)
 
 
-PROGRAMS = dict(itertools.chain(_programs()))
-"""By name: functions that run a small version of a program in an empty folder."""
+USUAL = dict(_usual())
+"""By name: functions that run a small version of a program in an empty folder. `python -m ndd compile` compiles their kernels."""
+PROGRAMS: dict[str, Callable[..., None]] = {
+    **USUAL,
+    "random.normal of many": _many_numbers,
+    **recipes.OF_BOTH,
+    "torchvision.transforms": run_transforms,
+}
+"""These, and those whose kernels come in a wheel, or by `python -m ndd compile --all`."""
 
 
 def run_program(name: str, **how: Any) -> None:

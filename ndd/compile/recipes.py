@@ -34,7 +34,7 @@ RECIPES: dict[str, list[dict[str, Any]]] = {
 """The recipes of `ndd.recipes`, with settings that lead to different operators."""
 
 
-def _run_pictures(folder: Path) -> None:
+def run_pictures(folder: Path) -> None:
     """The loop with pictures of each kind that `bench loop` has."""
     import ndd
 
@@ -125,8 +125,6 @@ OF_BOTH: dict[str, Callable[..., None]] = {
     **{f"recipes.{name}": _runs_recipe(name) for name in RECIPES},
 }
 """By name: functions that run recipes on a device, with a seed for random numbers."""
-PROGRAMS = {"pictures": _run_pictures, **OF_BOTH}
-"""By name: functions that run a small version of a program in an empty folder."""
 _INPUTS = {
     "imagenet_train": _many,
     "detection": _with_boxes,

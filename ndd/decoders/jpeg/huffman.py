@@ -24,7 +24,7 @@ SYMBOLS = 256
 
 _PEEK = 10  # bits
 LOOKS = 1 << _PEEK
-_BEHIND = np.uint64(64 - _PEEK)
+BEHIND = np.uint64(64 - _PEEK)
 _MAX_SIZE = 11  # bits of a coefficient
 _END_OF_BLOCK = 127  # as a run of zeros: leads beyond the block from any place
 _LONG = 1 << 7
@@ -93,27 +93,37 @@ def _make_table(codes, is_ac, most, table):
     than that (byte 3), the bits of the code alone (byte 4), and the coefficient (16 bits from bit 48 on). With `_LONG` in byte
     0 the coefficient is missing, and byte 2 has its number of bits; this is so for coefficients from `most` on. An entry
     without bits means that the code is longer than a lookup."""
+    if not make_lookups(codes, table):
+        return False
+    for ahead in range(LOOKS):
+        size, entry = np.int64(table[ahead]) & 255, np.int64(_LONG | 32 << 32)
+        bits, run = _meaning(np.int64(table[ahead]) >> 8, is_ac)
+        spare = _PEEK - size - bits
+        if size and bits <= _MAX_SIZE:
+            entry = run << 8 | (run + 1) << 24 | size << 32 | (size + bits)
+            if spare < 0 or 1 << bits > most:
+                entry |= bits << 16 | _LONG
+            else:
+                number = ahead >> spare & ((1 << bits) - 1)
+                value = number if number >> max(0, bits - 1) else number + 1 - (1 << bits)
+                entry |= (run + 1) << 16 | value << 48
+        table[ahead] = entry
+    return True
+
+
+@kernel
+def make_lookups(codes, table):
+    """Fills a table that has, for the next bits of a scan, the code that they begin with: its bits, and its symbol from bit 8 on;
+    0 if it is longer than a lookup. Returns whether the codes are valid."""
     code, known = np.int64(0), np.int64(16)
-    table[:] = _LONG | 32 << 32
+    table[:] = 0
     for size in range(1, 17):
         count = np.int64(codes[size - 1])
         if code + count >= 1 << size:  # no code is all ones
             return False
         for _ in range(count if size <= _PEEK else 0):
-            bits, run = _meaning(codes[known], is_ac)
-            spare = _PEEK - size - bits
-            entry = run << 8 | bits << 16 | (run + 1) << 24 | size << 32 | (size + bits)
-            if bits > _MAX_SIZE:
-                pass
-            elif spare < 0 or 1 << bits > most:
-                first = code << (_PEEK - size)
-                table[first : first + (1 << (_PEEK - size))] = entry | _LONG
-            else:
-                entry = run << 8 | (run + 1) << 16 | (run + 1) << 24 | size << 32 | (size + bits)
-                for number in range(1 << bits):
-                    first = ((code << bits) + number) << spare
-                    value = number if number >> max(0, bits - 1) else number + 1 - (1 << bits)
-                    table[first : first + (1 << spare)] = entry | value << 48
+            first = code << (_PEEK - size)
+            table[first : first + (1 << (_PEEK - size))] = np.int64(codes[known]) << 8 | size
             code += 1
             known += 1
         if size > _PEEK:
@@ -172,18 +182,26 @@ def _make_skips(table, skips):
 
 
 @kernel
-def _long_code(ahead, codes, is_ac):
-    """The entry, as in `_make_table`, of a code that is longer than a lookup; 0 for an invalid one."""
+def long_code(ahead, codes):
+    """The entry, as in `make_lookups`, of a code that is longer than a lookup; 0 for an invalid one."""
     code, known = np.int64(0), np.int64(16)
     for size in range(1, 17):
         count = np.int64(codes[size - 1])
         place = np.int64(ahead >> np.uint64(64 - size)) - code
         if place < count:
-            bits, run = _meaning(codes[known + place], is_ac)
-            return run << 8 | bits << 16 | (run + 1) << 24 | (size + bits) | _LONG if bits <= _MAX_SIZE else 0
+            return np.int64(codes[known + place]) << 8 | size
         known += count
         code = (code + count) << 1
-    return 0
+    return np.int64(0)
+
+
+@kernel
+def _long_code(ahead, codes, is_ac):
+    """The entry, as in `_make_table`, of a code that is longer than a lookup; 0 for an invalid one."""
+    size = long_code(ahead, codes)
+    bits, run = _meaning(size >> 8, is_ac)
+    size &= 255
+    return run << 8 | bits << 16 | (run + 1) << 24 | (size + bits) | _LONG if size and bits <= _MAX_SIZE else 0
 
 
 @kernel
@@ -233,7 +251,7 @@ def read_units(
             for _ in range(luma_blocks if c == 0 else 1):
                 ahead = word << low
                 word, low = load_bits(bits, at >> _THREE), at & _SEVEN
-                entry = np.int64(tables[dc, ahead >> _BEHIND])
+                entry = np.int64(tables[dc, ahead >> BEHIND])
                 number = entry >> 48
                 if entry & _LONG:
                     ahead = word << low
@@ -250,7 +268,7 @@ def read_units(
                     while True:
                         ahead = word << low
                         word, low = load_bits(bits, at >> _THREE), at & _SEVEN
-                        look = (ahead >> _BEHIND) * _TWO
+                        look = (ahead >> BEHIND) * _TWO
                         used, after = np.uint64(skips[ac, look]), k + np.uint64(skips[ac, look + _ONE])
                         if after < _FULL:
                             k = after
@@ -261,7 +279,7 @@ def read_units(
                             break
                         # A long code, or codes that reach into the next block.
                         ahead = word << low
-                        entry = np.int64(tables[_TWO + ac, ahead >> _BEHIND])
+                        entry = np.int64(tables[_TWO + ac, ahead >> BEHIND])
                         if not entry & 63:
                             entry = _long_code(ahead, codes[_TWO + ac], True)
                             if not entry:
@@ -281,7 +299,7 @@ def read_units(
                     while True:
                         ahead = word << low
                         word, low = load_bits(bits, at >> _THREE), at & _SEVEN
-                        look = ahead >> _BEHIND
+                        look = ahead >> BEHIND
                         used = np.uint64(fields[ac, look * _FOUR])
                         if used < np.uint64(_LONG):
                             after = _put(fields, numbers, ac, look, k, blocks, block)
@@ -292,7 +310,7 @@ def read_units(
                             low += used
                             at += used
                             # The next codes, in the same word.
-                            look = ahead >> _BEHIND
+                            look = ahead >> BEHIND
                             used = np.uint64(fields[ac, look * _FOUR])
                             if used < np.uint64(_LONG):
                                 after = _put(fields, numbers, ac, look, k, blocks, block)
@@ -323,7 +341,7 @@ def read_units(
                     block += np.uint64(BLOCK)
                 # The block is full, or its end is coded. Otherwise the second code of two belongs to the next block.
                 if after != _FULL and after - _ENDED >= _ENDS:
-                    entry = np.int64(tables[_TWO + ac, ahead >> _BEHIND])
+                    entry = np.int64(tables[_TWO + ac, ahead >> BEHIND])
                     if entry & _LONG or k + np.uint64(entry >> 24 & 255) != _FULL:
                         return False
                     used = np.uint64(entry & 63)

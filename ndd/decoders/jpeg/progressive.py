@@ -20,12 +20,21 @@ from ndd._compiled.unaligned import load_bits
 from ndd.decoders.jpeg import baseline
 from ndd.decoders.jpeg.baseline import PLACE, UNIT, read_frame, read_huffman, read_steps, sampling, unstuffed
 from ndd.decoders.jpeg.batch_headers import u16
-from ndd.decoders.jpeg.huffman import BLOCK, FRAME, LIMIT, NAMES, PLACES, SIZE, SYMBOLS
+from ndd.decoders.jpeg.huffman import (
+    BEHIND,
+    BLOCK,
+    FRAME,
+    LIMIT,
+    LOOKS,
+    NAMES,
+    PLACES,
+    SIZE,
+    SYMBOLS,
+    long_code,
+    make_lookups,
+)
 
 MOST_PIXELS = 1 << 25  # of a picture, whose coefficients each thread keeps: 2 to 6 bytes a pixel
-_PEEK = 10  # bits of a lookup
-_LOOKS = 1 << _PEEK
-_BEHIND = np.uint64(64 - _PEEK)
 _MOST_SCANS = 64  # an encoder that tries out scans writes about 12
 _MOST_SHIFT = 10  # bits that a first scan may leave to later ones
 _UNSEEN = 99  # bits that are missing of a coefficient that no scan has given
@@ -55,7 +64,7 @@ decode_loop.fallback(lambda *args: False)
 @kernel
 def _decode(data, out, window, scratch):
     """Decodes a window of a picture, see `baseline.decode`; returns whether it can."""
-    codes, tables = zeros((4, 16 + SYMBOLS), np.uint8), empty((4, _LOOKS), np.int64)
+    codes, tables = zeros((4, 16 + SYMBOLS), np.uint8), empty((4, LOOKS), np.int64)
     steps, frame = zeros(4 * BLOCK, np.int16), zeros(FRAME, np.int64)
     missing = empty((3, BLOCK), np.int64)  # of each coefficient of each component: the bits that no scan has given
     missing[:] = _UNSEEN
@@ -72,7 +81,7 @@ def _decode(data, out, window, scratch):
         elif marker == 0xC4:
             read = read_huffman(data, at, after, codes)
             for which in range(4):
-                if read & 16 << which and not _make_table(codes[which], which < 2, tables[which]):
+                if read & 16 << which and not make_lookups(codes[which], tables[which]):
                     return False
             known |= read
         elif marker == 0xC2 and not units:
@@ -106,42 +115,6 @@ def _decode(data, out, window, scratch):
     return _pixels_of_coefficients(
         scratch, 0, frame, steps, codes, out, window, scratch[UNIT:], tables, tables, tables, coefficients, tables, tables
     )  # fmt: skip
-
-
-@kernel
-def _make_table(codes, is_dc, table):
-    """Fills a table that has, for the next bits of a scan, the code that they begin with: its bits, and its symbol from bit 8 on;
-    0 if it is longer than a lookup. Returns whether the codes are valid."""
-    code, known = np.int64(0), np.int64(16)
-    table[:] = 0
-    for size in range(1, 17):
-        count = np.int64(codes[size - 1])
-        if code + count >= 1 << size:  # no code is all ones
-            return False
-        for _ in range(count):
-            if is_dc and codes[known] > 11:
-                return False
-            if size <= _PEEK:
-                first = code << (_PEEK - size)
-                table[first : first + (1 << (_PEEK - size))] = np.int64(codes[known]) << 8 | size
-            code += 1
-            known += 1
-        code <<= 1
-    return True
-
-
-@kernel
-def _long_code(ahead, codes):
-    """The entry, as in `_make_table`, of a code that is longer than a lookup; 0 for an invalid one."""
-    code, known = np.int64(0), np.int64(16)
-    for size in range(1, 17):
-        count = np.int64(codes[size - 1])
-        place = np.int64(ahead >> np.uint64(64 - size)) - code
-        if place < count:
-            return np.int64(codes[known + place]) << 8 | size
-        known += count
-        code = (code + count) << 1
-    return np.int64(0)
 
 
 @kernel
@@ -270,9 +243,9 @@ def _read_first(bits, at, beyond, c, high, low, frame, steps, codes, tables, bef
         coefficients[block] |= np.int16(ahead >> np.uint64(63)) << low
         return at + _ONE
     table = frame[c, 3] >> 4
-    entry = tables[table, ahead >> _BEHIND]
+    entry = tables[table, ahead >> BEHIND]
     if not entry:
-        entry = _long_code(ahead, codes[table])
+        entry = long_code(ahead, codes[table])
         if not entry:
             return beyond
     size, bits_of_number = np.uint64(entry & 255), np.uint64(entry >> 8)
@@ -304,9 +277,9 @@ def _read_row(
         block, seen, k = number * np.uint64(BLOCK), places[number], np.uint64(first)
         while k <= np.uint64(last):
             ahead = load_bits(bits, at >> _THREE) << (at & _SEVEN)
-            entry = table[ahead >> _BEHIND]
+            entry = table[ahead >> BEHIND]
             if not entry:
-                entry = _long_code(ahead, codes)
+                entry = long_code(ahead, codes)
                 if not entry:
                     return at, np.int64(-1)
             size, run, width = np.uint64(entry & 255), np.uint64(entry >> 12), np.uint64(entry >> 8 & 15)
@@ -350,9 +323,9 @@ def _refine_row(
         collected, count = np.uint64(0), np.int64(0)
         while not eob and left:
             ahead = _ahead(bits, at)
-            entry = table[ahead >> _BEHIND]
+            entry = table[ahead >> BEHIND]
             if not entry:
-                entry = _long_code(ahead, codes)
+                entry = long_code(ahead, codes)
                 if not entry:
                     return at, np.int64(-1)
             size, run, width = np.uint64(entry & 255), entry >> 12, np.uint64(entry >> 8 & 15)
