@@ -137,3 +137,8 @@ def test_images_on_a_gpu(emulated_gpu):
     assert np.abs(np.asarray(result.images.cpu()).astype(int) - np.asarray(expected.images)).max() <= 1
     np.testing.assert_array_equal(np.asarray(result.masks.cpu()), np.asarray(expected.masks))
     np.testing.assert_array_equal(np.asarray(result.boxes), np.asarray(expected.boxes))
+
+
+def test_operators_say_that_targets_have_methods():
+    with pytest.raises(TypeError, match=r"flip: Cannot make a tensor of Targets.*targets\.flip\("):
+        ndd.flip(painted((40, 40), (0, 1, 0, 1)))

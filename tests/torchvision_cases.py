@@ -62,7 +62,12 @@ GEOMETRY = {
         {"startpoints": START, "endpoints": END, "interpolation": "nearest", "fill": 3},
         {"startpoints": None, "endpoints": None, "coefficients": [0.9, 0.1, 1, -0.1, 1.1, 2, 0.001, -0.002]},
     ],
-    "elastic": [{"displacement": TRIANGLE}, {"displacement": TRIANGLE, "interpolation": "nearest", "fill": 4}],
+    "elastic": [
+        {"displacement": TRIANGLE},
+        {"displacement": TRIANGLE, "interpolation": "nearest", "fill": 4},
+        {"displacement": TRIANGLE, "interpolation": "bicubic", "fill": 4},
+        {"displacement": TRIANGLE, "interpolation": "bicubic"},
+    ],
 }  # fmt: skip
 
 # Those that are moved without mixing pixels, so that bytes are equal.

@@ -50,6 +50,8 @@ def array_from_python(data: Any, wanted: DType | None) -> tuple[np.ndarray, DTyp
             advice = ". ndd.io.file.read reads the files of paths; `names.index(text)` numbers texts"
         elif any(hasattr(v, "batch_size") for v in array.flat):
             advice = ". Give batches one by one, as in ndd.stack(a, b)"
+        elif hasattr(data, "to_tv_tensors"):  # ndd.Targets
+            advice = ". Targets have methods: targets.flip(...), crop, resize, rotate and others; `targets.images` are pixels"
         raise (TypeError if array.dtype == object else RuntimeError)(
             f"Cannot make a tensor of {_kind_of(data)}: expected numbers, booleans or nested lists of them{advice}"
         )

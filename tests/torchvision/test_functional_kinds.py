@@ -208,7 +208,7 @@ def test_metadata():
         warnings.simplefilter("ignore")
         for value in (video, mask, rows):
             assert F.get_image_size(value) == oracle.get_image_size(value)
-            for dtype in (torch.float32, torch.int16):
+            for dtype in (torch.float32, torch.float64, torch.int16):
                 ours, theirs = both("convert_image_dtype", value, dtype)
                 assert type(ours) is type(theirs)
                 assert torch.equal(ours, theirs)

@@ -135,7 +135,7 @@ def _with_images(targets: ndd.Targets, images: Any) -> ndd.Targets:
 
 
 def convert_image_dtype(image: Any, dtype: torch.dtype = torch.float32) -> Any:
-    """`to_dtype(image, dtype, scale=True)`, its old name, which makes plain tensors of torchvision's if it changes the type.
+    """`to_dtype(image, dtype, scale=True)`, its old name. As in torchvision, integers from or to another type lose their class.
 
     Args:
         image: images or video.
@@ -146,8 +146,9 @@ def convert_image_dtype(image: Any, dtype: torch.dtype = torch.float32) -> Any:
     >>> F.convert_image_dtype(torch.tensor([[[1.0]]]), torch.uint8)
     tensor([[[255]]], dtype=torch.uint8)
     """
-    changed = isinstance(image, torch.Tensor) and image.dtype != dtype
-    return to_dtype(plain(image) if changed else image, dtype, scale=True)
+    kept = not isinstance(image, torch.Tensor) or image.dtype == dtype
+    kept = kept or (image.is_floating_point() and getattr(dtype, "is_floating_point", False))
+    return to_dtype(image if kept else plain(image), dtype, scale=True)
 
 
 @functional

@@ -13,7 +13,7 @@ from ndd.torchvision.interpolation import InterpolationMode, interpolation_mode
 from ndd.torchvision.v2.functional.arithmetic import channels_of, is_float, with_channels
 from ndd.torchvision.values import layout_of, sizes_of
 
-NEAREST, BILINEAR = InterpolationMode.NEAREST, InterpolationMode.BILINEAR
+NEAREST, BILINEAR, BICUBIC = InterpolationMode.NEAREST, InterpolationMode.BILINEAR, InterpolationMode.BICUBIC
 _WARPED = (ndd.uint8, ndd.int16, ndd.float32)
 _REMAPPED = (ndd.uint8, ndd.uint16, ndd.int16, ndd.float32)
 Size = tuple[int, int]
@@ -102,6 +102,34 @@ def _maps_of(value: Any, maps: Maps, mode: InterpolationMode) -> list[Any]:
         return [ndd.as_tensor(layer[0]) for layer in layers]
     n = value.batch_size
     return [ndd.as_batch(layer if len(layer) == n else [layer[0]] * n) for layer in layers]
+
+
+def mixed_of_sixteen(value: Any, maps: Maps, fill: Any) -> Any:
+    """As `warped`, each pixel mixed of sixteen, by torch: torchvision does so for `elastic` alone."""
+    fills, layout = _fills(fill, value, BICUBIC), layout_of(value)
+    samples = value.tensors if isinstance(value, ndd.Batch) else [value]
+    axes = layout.index("H"), layout.index("W")
+
+    def sampled(i: int, sample: Any) -> Any:
+        pixels = sample.torch().movedim(axes, (-2, -1))
+        shape = pixels.shape if "C" in layout else (1, *pixels.shape)
+        frames = pixels.reshape(-1, *shape[-3:]).to(torch.float64 if pixels.dtype == torch.float64 else torch.float32)
+        grid = maps((shape[-2], shape[-1]), frames.device).to(frames.dtype)
+        grid = grid[i if len(grid) > 1 else 0][None]
+        how: dict[str, Any] = {"mode": "bicubic", "padding_mode": "zeros", "align_corners": False}
+        result = torch.nn.functional.grid_sample(frames, grid.expand(len(frames), -1, -1, -1), **how)
+        if fill is not None:
+            share = torch.nn.functional.grid_sample(torch.ones_like(frames[:1, :1]), grid, **how)
+            outside = frames.new_tensor(fills).reshape(-1, 1, 1)
+            result = (result - outside) * share + outside
+        result = result if pixels.is_floating_point() else result.round()
+        result = result.to(pixels.dtype).reshape(pixels.shape).movedim((-2, -1), axes)
+        return ndd.as_tensor(result.contiguous(), layout=value.layout)
+
+    results = [sampled(i, sample) if sample.size else sample for i, sample in enumerate(samples)]
+    if not isinstance(value, ndd.Batch):
+        return results[0]
+    return ndd.as_batch(results, layout=value.layout) if results else value
 
 
 def _fill_operand(fills: list[float], frames: Any) -> Any:

@@ -20,7 +20,7 @@ from ndd.torchvision.interpolation import InterpolationMode, interpolation_mode
 from ndd.torchvision.v2.functional import boxes as box
 from ndd.torchvision.v2.functional.followers import followed
 from ndd.torchvision.v2.functional.kinds import functional, through
-from ndd.torchvision.v2.functional.warped_pixels import NEAREST, Size, turned, warped
+from ndd.torchvision.v2.functional.warped_pixels import NEAREST, Size, mixed_of_sixteen, turned, warped
 from ndd.torchvision.values import Fills, count_of, kind_of, layout_of, pixels_of, rows_of, sizes_of
 
 # ---- affine maps
@@ -401,7 +401,7 @@ def elastic(
         inpt: images, masks, boxes or points; `ndd.Targets` without boxes and points.
         displacement: `[1, H, W, 2]`, x and y in halves of the width and the height, added to the source place of a pixel. For a
             batch of N samples of one size also `[N, H, W, 2]`.
-        interpolation, fill: as in `affine`.
+        interpolation, fill: as in `affine`; bicubic too, by torch.
 
     >>> import torch
     >>> from ndd.torchvision.v2 import functional as F
@@ -445,6 +445,8 @@ def elastic(
         return moved(p.reshape(-1, 2).float(), size).reshape(p.shape).to(p.dtype)
 
     def move(value: Any, interpolation: Any, fill: Any) -> Any:
+        if interpolation_mode(interpolation) is InterpolationMode.BICUBIC:
+            return mixed_of_sixteen(value, maps, fill)
         return warped(value, maps, interpolation, fill)
 
     return _bent("elastic", inpt, move, interpolation, fill, boxes, points)
