@@ -20,8 +20,8 @@ CALLS = {
     "flip": 55,
     "flip by a batch": 120,
     "decoders.image": 117,
-    "resize": 148,  # two loops: taps, sums
-    "random_resized_crop": 146,
+    "resize": 127,
+    "random_resized_crop": 125,
     "random.coin_flip": 74,
     "crop_mirror_normalize": 148,
     "flip, caller": 14,
@@ -36,7 +36,7 @@ CALLS = {
     "reader: batch": 61,
     "reader: batch, fetched here": 62,
     "pipeline: batch": 9,
-    "pipeline: batch, computed here": 693,
+    "pipeline: batch, computed here": 658,
 }
 # Modules that `import ndd` loads beside torch's. What torch leaves for ndd to load depends on both versions.
 MODULES = {"import: modules of ndd": 514, "import: modules of others": 0}
