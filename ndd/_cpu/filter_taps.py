@@ -286,7 +286,7 @@ def _(n_out, n_in, start, end, kind, radius, origin_at, accumulate):
     table, support, taps = (
         filter_table.function(kind),
         filter_support.function(kind, radius),
-        tap_count.interpreted(kind, radius),
+        tap_count.in_python()(kind, radius),
     )
     last = len(table) - 1
     scale, step = (end - start) / F32(n_out), F32(last) / support

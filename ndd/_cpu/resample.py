@@ -197,13 +197,6 @@ def even_run(first, taps, low, high, channels, vector_width):
     return begin * channels, (begin + (behind - begin) // vector_width * vector_width) * channels
 
 
-@even_run.fallback
-def _(first, taps, low, high, channels, vector_width):
-    inside = np.flatnonzero((first >= low) & (first + taps <= high))
-    begin, behind = (int(inside[0]), int(inside[-1]) + 1) if len(inside) else (0, 0)
-    return begin * channels, (begin + (behind - begin) // vector_width * vector_width) * channels
-
-
 @kernel
 def plane_taps(height, width, rows, columns, channels, start, end, kind, radius, whole, skip, vector_width):
     """The plan of resampling an image along y and x: the order, the taps of both axes, and the run of elements in a row of the
@@ -316,67 +309,18 @@ def _(image, out, channels, order, y_first, y_weights, x_first, x_weights, even,
 
 
 @kernel
-def taps_loop(
-    counter, limit, order, extents, sizes, start, end, kind, radius, whole, skip, vector_width, plans, firsts, weights
-):  # fmt: skip
-    """Makes the taps of up to `limit` images in the order `order`, which threads share. Returns True.
-
-    This does not depend on the types of images, and NumPy is fast enough until it is compiled: so `filter_loop`, which is slow
-    without the compiler, is compiled in half the time.
-
-    Args:
-        extents: planes, height, width and channels of each image, int64 `[N, 4]`.
-        sizes: height and width of each result, int64 `[N, 2]`.
-        start, end, kind, radius, whole, skip: those of `resample`, `[N, 2]`.
-        plans: order, even, behind, taps along y and x of each image, which are set; and its places in `firsts` and in `weights`,
-            int64 `[N, 7]`.
-        firsts, weights: first source pixels and weights of all images, flat: those of y, then those of x.
-    """
-    for _ in range(limit):
-        turn = next_index(counter)
-        if turn >= len(order):
-            break
-        i = order[turn]
-        passes, y_first, y_weights, x_first, x_weights, even, behind = plane_taps(
-            extents[i, 1], extents[i, 2], sizes[i, 0], sizes[i, 1], extents[i, 3], start[i], end[i], kind[i], radius[i],
-            whole[i], skip[i], vector_width,
-        )  # fmt: skip
-        y_taps, x_taps = y_weights.shape[1], x_weights.shape[1]
-        plans[i, 0], plans[i, 1], plans[i, 2], plans[i, 3], plans[i, 4] = passes, even, behind, y_taps, x_taps
-        at, behind_y = plans[i, 5], plans[i, 5] + len(y_first)
-        put_all(firsts[at:behind_y], y_first)
-        put_all(firsts[behind_y : behind_y + len(x_first)], x_first)
-        at, behind_y = plans[i, 6], plans[i, 6] + y_weights.size
-        put_all(weights[at:behind_y], y_weights.ravel())
-        put_all(weights[behind_y : behind_y + x_weights.size], x_weights.ravel())
-    return True
-
-
-@kernel
-def put_all(out, values):
-    """Copies an array. (An assignment brings numba's texts for arrays that do not fit.)"""
-    for k in range(len(out)):
-        out[k] = values[k]
-
-
-@put_all.interpreted_as
-def _(out, values):
-    out[...] = values
-
-
-taps_loop.fallback()
-
-
-@kernel
 def filter_loop(
-    counter, limit, order, sources, targets, source_like, like, extents, sizes, plans, firsts, weights, low, high
+    counter, limit, order, sources, targets, source_like, like, extents, sizes, start, end, kind, radius, whole, skip,
+    vector_width, low, high
 ):  # fmt: skip
     """Resamples up to `limit` images in the order `order`, which threads share. Returns True.
 
     Args:
         sources, targets: the addresses of the images and of the results, int64 `[N]`.
         source_like, like: any arrays of their element types.
-        extents, sizes, plans, firsts, weights: see `taps_loop`.
+        extents: planes, height, width and channels of each image, int64 `[N, 4]`.
+        sizes: height and width of each result, int64 `[N, 2]`.
+        start, end, kind, radius, whole, skip: those of `resample`, `[N, 2]`.
     """
     for _ in range(limit):
         turn = next_index(counter)
@@ -387,19 +331,15 @@ def filter_loop(
         rows, columns = sizes[i, 0], sizes[i, 1]
         image = array_at(sources[i], (planes, height, width * channels), source_like)
         out = array_at(targets[i], (planes, rows, columns * channels), like)
-        passes, even, behind, y_taps, x_taps = plans[i, 0], plans[i, 1], plans[i, 2], plans[i, 3], plans[i, 4]
-        y, y_weight = plans[i, 5], plans[i, 6]
-        x, x_weight = y + rows, y_weight + rows * y_taps
-        filter_planes(
-            image, out, channels, passes, firsts[y:x], weights[y_weight:x_weight].reshape(rows, y_taps),
-            firsts[x : x + columns], weights[x_weight : x_weight + columns * x_taps].reshape(columns, x_taps), even, behind,
-            low, high,
+        first, y_first, y_weights, x_first, x_weights, even, behind = plane_taps(
+            height, width, rows, columns, channels, start[i], end[i], kind[i], radius[i], whole[i], skip[i], vector_width,
         )  # fmt: skip
+        filter_planes(image, out, channels, first, y_first, y_weights, x_first, x_weights, even, behind, low, high)
     return True
 
 
-filter_loop.fallback()
-filter_loop.urgency = 2.0  # NumPy takes twenty times as long
+filter_loop.fallback(lambda *args: False)
+filter_loop.urgency = 2.0  # NumPy takes twenty times as long, and a photograph is decoded before by a library
 
 
 @kernel

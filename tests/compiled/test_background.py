@@ -180,12 +180,9 @@ def at_addresses(options):
     if "what" in options:
         rows = [of_sample.in_python()(options["what"], i) for i in options["order"].tolist()]
         return [array.copy() for row in rows for array in row if isinstance(array, np.ndarray)]
-    if "targets" not in options:
+    if "geometry" not in options:
         return []
-    if "geometry" in options:
-        counts = options["geometry"][:, 0].prod(axis=1).tolist()
-    else:
-        counts = (options["sizes"].prod(axis=1) * options["extents"][:, [0, 3]].prod(axis=1)).tolist()
+    counts = options["geometry"][:, 0].prod(axis=1).tolist()
     placed = array_at.in_python()
     return [placed(t, n, options["like"]).copy() for t, n in zip(options["targets"].tolist(), counts, strict=True)]
 

@@ -8,17 +8,14 @@ import numpy as np
 
 from ndd._cpu.filter_taps import CUBIC, NN, NN_CENTRE, NN_CORNER, NN_FUSED, TRIANGULAR
 from ndd._cpu.nearest_pixels import pick_image
-from ndd._cpu.resample import MADE, REGISTER, filter_loop, range_of, resample, taps_loop
+from ndd._cpu.resample import MADE, REGISTER, filter_loop, range_of, resample
 from ndd._cpu.rgb_sampling import LEAST
 from ndd._operator.naming import raise_first
 from ndd._operator.partition import Rows, View, each_sample
 from ndd._tensor import Store
-from ndd._tensor.memory import host_empty
 from ndd._tensor.store import grouped, volumes
 
 _AXIS = ("start", "end", "kind", "radius", "whole", "skip")  # rows of a `resample_plan`, in the kernels' order
-_WIDEST = 1 << 20  # taps
-_MOST_WEIGHTS = 1 << 26  # of the filters of a batch
 
 
 def resample_on_cpu(call: Any, plan: Any, image: Store, out: Store) -> None:
@@ -61,31 +58,19 @@ def _in_loops(call: Any, plan: Any, image: Store, out: Store) -> np.ndarray | No
     if picked.any():
         _pick_samples(call, image, out, extents, sizes, np.flatnonzero(picked), (*rows[:3], *rows[4:]), rgb)
     order = np.flatnonzero(fits)
-    room = _room_for_taps(sizes * fits[:, None], rows[3])
-    if room is None or not len(order):
+    if not len(order):
         return np.flatnonzero(~picked)
     if not image.uniform():
         work = np.abs(end - start).prod(axis=1)
         order = order[np.argsort(-work[order], kind="stable")]
     sources = np.ascontiguousarray(np.broadcast_to(image.pointers(), (len(result_shapes),)))
-    source_like, like, sizes = np.empty(0, kinds[0]), np.empty(0, kinds[1]), np.ascontiguousarray(sizes)
-    how = extents, sizes, *map(np.ascontiguousarray, rows), REGISTER // like.itemsize
-    call.parallel_for(taps_loop, (order, *how, *room), len(order), room[-1].nbytes, room)
-    numbers = order, sources, out.pointers(), source_like, like, extents, sizes, *room, *range_of(like.dtype)
-    call.parallel_for(filter_loop, numbers, len(order), image.nbytes() + out.nbytes(), (image, out, room))
-    return np.flatnonzero(~(picked | fits))
-
-
-def _room_for_taps(sizes: np.ndarray, radius: np.ndarray) -> tuple[np.ndarray, ...] | None:
-    """Memory for `plans`, `firsts` and `weights` of `taps_loop`, for results of these sizes. None if filters are too wide."""
-    with np.errstate(all="ignore"):
-        taps = np.ceil(2.0 * radius) + 2  # at least as many as a filter has
-        if not taps.max() <= _WIDEST or not (taps * sizes).sum() <= _MOST_WEIGHTS:
-            return None
-    plans = np.empty((len(sizes), 7), np.int64)
-    ends = np.stack([sizes.sum(axis=1), (taps.astype(np.int64) * sizes).sum(axis=1)], axis=1).cumsum(axis=0)
-    plans[0, 5:], plans[1:, 5:] = 0, ends[:-1]
-    return plans, host_empty((ends[-1, 0],), np.int64), host_empty((ends[-1, 1],), np.float32)
+    like = np.empty(0, kinds[1])
+    numbers = (
+        order, sources, out.pointers(), np.empty(0, kinds[0]), like, extents, np.ascontiguousarray(sizes),
+        *map(np.ascontiguousarray, rows), REGISTER // like.itemsize, *range_of(like.dtype),
+    )  # fmt: skip
+    done = call.parallel_for(filter_loop, numbers, len(order), image.nbytes() + out.nbytes(), (image, out))
+    return np.flatnonzero(~(picked | fits) if done else ~picked)
 
 
 def _pick_samples(
