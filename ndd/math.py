@@ -111,8 +111,8 @@ def cbrt(input: Any) -> Any:
         input: numbers, a Tensor or a Batch.
 
     >>> import ndd
-    >>> ndd.math.cbrt(ndd.tensor([8, -27])).torch()
-    tensor([ 2.0000, -3.0000])
+    >>> ndd.math.cbrt(ndd.tensor([2, -27])).torch()
+    tensor([ 1.2599, -3.0000])
     """
     return apply("cbrt", input)
 
@@ -163,8 +163,8 @@ def log10(input: Any) -> Any:
         input: numbers, a Tensor or a Batch; -infinity at 0, NaN below.
 
     >>> import ndd
-    >>> ndd.math.log10(ndd.tensor([1, 1000])).torch()
-    tensor([0.0000, 3.0000])
+    >>> ndd.math.log10(ndd.tensor([2, 1000])).torch()
+    tensor([0.3010, 3.0000])
     """
     return apply("log10", input)
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from encoded import FOLDER
+from encoded import FOLDER, needs_files
 from torchvision_classes import MEAN, STD, batch_of, difference, inputs, outcome, samples_of, theirs
 
 import ndd
@@ -163,6 +163,7 @@ def test_to_tensor():
     assert v2.ToTensor()(numbered(2)[0]).torch().max() <= 1
 
 
+@needs_files
 def test_the_validation_recipe_on_files():
     """Equal in size and place for every picture; at most 1 of 255 apart."""
     from PIL import Image

@@ -11,13 +11,15 @@
 #endif
 
 struct Centred {
-  inline float sum(const float* m, float u, float v) const {
-    return __fadd_rn(__fmaf_rn(v, m[1], __fmul_rn(u, m[0])), m[2]);
+  inline float sum(const float* m, float u, float v, bool rounded) const {
+    const float across = __fmul_rn(u, m[0]);
+    return __fadd_rn(rounded ? __fadd_rn(__fmul_rn(v, m[1]), across) : __fmaf_rn(v, m[1], across), m[2]);
   }
   inline float at(const Sample& s, int axis, float u, float v) const {
-    float share = sum(CENTRED_ROW(s, axis), u, v);
+    const bool rounded = CENTRED_ROW(s, 3)[2] != 0;
+    float share = sum(CENTRED_ROW(s, axis), u, v, rounded);
 #ifdef PERSPECTIVE
-    share = __fadd_rn(__fdiv_rn(share, sum(CENTRED_ROW(s, 4), u, v)), -1.0f);
+    share = __fadd_rn(__fdiv_rn(share, sum(CENTRED_ROW(s, 4), u, v, rounded)), -1.0f);
 #endif
     const float place = __fadd_rn(__fmul_rn(__fadd_rn(share, 1.0f), CENTRED_ROW(s, 3)[axis]), -0.5f);
     return __fadd_rn(CENTRED_ROW(s, 2)[2] != 0 ? rintf(place) : place, 0.5f);

@@ -118,18 +118,17 @@ def centred_points(first, xs, ys, m):
 
     The rows of `m` are [a, b, c], [d, e, f], from pixels relative to the centre of the result to fractions of the image from -1
     to 1; [x, y, 1 for the nearest pixel], the first pixel of the result relative to its centre; and [half of the width, half of
-    the height, 0] of the image. For a perspective the fractions are from 0 to 2 before the division by the value of a fifth
-    row.
+    the height, whether both products are rounded] of the image. For a perspective the fractions are from 0 to 2 before the
+    division by the value of a fifth row.
     """
-    half, one = np.float32(0.5), np.float32(1)
+    half, one, rounded = np.float32(0.5), np.float32(1), m[3, 2] != 0
     for k in range(len(xs)):
         v = m[2, 1] + np.float32(first + k)
         for i in range(xs.shape[1]):
             u = m[2, 0] + np.float32(i)
-            x = multiply_add(v, m[0, 1], u * m[0, 0]) + m[0, 2]
-            y = multiply_add(v, m[1, 1], u * m[1, 0]) + m[1, 2]
+            x, y = _share(u, v, m[0], rounded), _share(u, v, m[1], rounded)
             if m.shape[0] > CENTRED:
-                z = multiply_add(v, m[4, 1], u * m[4, 0]) + m[4, 2]
+                z = _share(u, v, m[4], rounded)
                 x, y = x / z - one, y / z - one
             x, y = (x + one) * m[3, 0] - half, (y + one) * m[3, 1] - half
             if m[2, 2] != 0:  # halves to even
@@ -137,10 +136,17 @@ def centred_points(first, xs, ys, m):
             xs[k, i], ys[k, i] = x + half, y + half
 
 
+@kernel(light=True)
+def _share(u, v, row, rounded):
+    added = v * row[1] + u * row[0] if rounded else multiply_add(v, row[1], u * row[0])
+    return added + row[2]
+
+
 @centred_points.fallback
 def _(first, xs, ys, m):
     u, v = m[2, 0] + np.arange(xs.shape[1], dtype=np.float32), m[2, 1] + first + np.arange(len(xs), dtype=np.float32)
-    sums = [(v[:, None].astype(np.float64) * row[1] + u * row[0]).astype(np.float32) + row[2] for row in m]
+    exact = np.float32 if m[3, 2] else np.float64
+    sums = [(v[:, None].astype(exact) * row[1] + u * row[0]).astype(np.float32) + row[2] for row in m]
     for out, share, extent in ((xs, sums[0], m[3, 0]), (ys, sums[1], m[3, 1])):
         if len(m) > CENTRED:
             with np.errstate(divide="ignore", invalid="ignore"):

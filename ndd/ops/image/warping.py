@@ -6,6 +6,7 @@ import functools
 from typing import Any
 
 import numpy as np
+import torch
 
 from ndd._cpu.rgb_sampling import LEAST
 from ndd._cpu.sampling import BORDERS, store_limits
@@ -154,9 +155,19 @@ def centred_maps(maps: np.ndarray, extents: np.ndarray, targets: np.ndarray, nea
     centred[:, :2] = maps[:, :2].astype(np.float32) / np.where(half, half, 1)[:, :, None]
     centred[:, 2, :2] = (1 - targets[:, ::-1]) * 0.5 if rows == 2 else 0.5
     centred[:, 2, 2] = nearest
-    centred[:, 3, :2] = half
+    centred[:, 3, :2], centred[:, 3, 2] = half, torch_rounds_products()
     centred[:, CENTRED:] = maps[:, 2:]
     return centred
+
+
+@functools.cache
+def torch_rounds_products() -> bool:
+    """Whether torch's matrix product, by which torchvision finds points, rounds products before it adds them. MKL does so on
+    AMD's processors; on Intel's it multiplies and adds at once. Between two pixels this decides which is the nearest."""
+    points = torch.linspace(-40, 50, 999).reshape(1, -1, 3)
+    rows = torch.linspace(-0.7, 0.9, 6).reshape(1, 3, 2)
+    x, y, z = (points[0, :, k : k + 1] * rows[0, k] for k in range(3))
+    return torch.equal(points.bmm(rows)[0], (x + y) + z)
 
 
 def threads_of(launch: Any, targets: np.ndarray, in_runs: bool = True) -> int:

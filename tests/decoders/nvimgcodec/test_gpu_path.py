@@ -350,10 +350,11 @@ def test_a_module_that_is_too_old_is_told_once(emulated_gpu, decoders, monkeypat
 
     monkeypatch.delattr(nvimgcodec, "NVIMGCODEC_DEVICE_CPU_ONLY", raising=False)
     monkeypatch.setattr(python_api, "_module", [])
+    batch = ndd.batch([made()[n] for n in NAMES] + [cmyk()])
     with pytest.warns(RuntimeWarning, match="is too old to decode on the CPU") as told:
-        here = ndd.decoders.image(ndd.batch([made()[n] for n in NAMES] + [cmyk()])).evaluate()
+        here = ndd.decoders.image(batch, output_type=ndd.types.GRAY).evaluate()  # no kernel of ours makes inks gray
     assert len(told) == 1
-    assert here.shape == [*there.shape, (40, 56, 3)]
+    assert here.shape == [(*shape[:2], 1) for shape in [*there.shape, (40, 56)]]
     decoders.calls.clear()
     again = ndd.decoders.image(ndd.batch([made()[n] for n in NAMES]), device="gpu")
     for a, b in zip(there.tensors, again.tensors, strict=True):
