@@ -262,7 +262,7 @@ class Background:
                 worker.stop()
 
     def _are_nearly_done(self) -> bool:
-        """Whether that holds for a kernel in another process."""
+        """Whether the end of the program still waits for a kernel in another process."""
         return any([self._is_nearly_done(job.begun, _LAST) for job in self._running.values()])
 
     def compile_elsewhere(self, message: Callable[[], bytes | None]) -> None:

@@ -68,6 +68,12 @@ class _Vectors:
     def all(self, number: int) -> Any:
         return self.ir.Constant(self.kind, [number] * self.count)
 
+    def of_bytes(self, place: Any) -> Any:
+        """The `count` bytes from a pointer on."""
+        kind = self.ir.VectorType(self.ir.IntType(8), self.count)
+        pointer = self.builder.bitcast(place, kind.as_pointer())
+        return self.builder.zext(self.builder.load(pointer, align=1), self.kind)
+
     def clamped(self, value: Any, low: int, high: int) -> Any:
         for limit, sign in ((self.all(low), ">"), (self.all(high), "<")):
             value = self.builder.select(self.builder.icmp_signed(sign, value, limit), value, limit)
@@ -262,21 +268,19 @@ def _store_colours(builder: Any, luma: Any, blue: Any, red: Any, out: Any) -> No
 
 
 def _store_pixels() -> Any:
-    from llvmlite import ir
     from numba import types
     from numba.extending import intrinsic
 
     @intrinsic
     def store(typing_context, luma, at, blue, red, chroma_at, out, place):
         def generate(context, builder, signature, arguments):
-            short, eight = _Vectors(builder, 16, PIXELS), ir.VectorType(ir.IntType(8), PIXELS)
+            short = _Vectors(builder, 16, PIXELS)
 
             def element(k, at, count):
                 return element_pointer(context, builder, signature.args[k], arguments[k], arguments[at], count)
 
             def read(k, at, less):
-                where = builder.bitcast(element(k, at, PIXELS), eight.as_pointer())
-                return builder.sub(builder.zext(builder.load(where, align=1), short.kind), short.all(less))
+                return builder.sub(short.of_bytes(element(k, at, PIXELS)), short.all(less))
 
             planes = read(0, 1, 0), read(2, 4, 128), read(3, 4, 128)
             _store_colours(builder, *planes, element(5, 6, 3 * PIXELS))
@@ -302,8 +306,7 @@ def _store_inks() -> Any:
                 return element_pointer(context, builder, signature.args[k], arguments[k], arguments[at], count)
 
             def read(k):
-                where = builder.bitcast(element(k, 4, PIXELS), eight.as_pointer())
-                return builder.zext(builder.load(where, align=1), short.kind)
+                return short.of_bytes(element(k, 4, PIXELS))
 
             def share(value):
                 more = builder.add(builder.mul(value, black), short.all(1))
@@ -385,7 +388,7 @@ def _lose() -> Any:
             plane, factors = (
                 context.make_array(signature.args[k])(context, builder, a).data for k, a in ((0, plane), (3, factors))
             )
-            eight, short = ir.VectorType(ir.IntType(8), _COLUMNS), _Vectors(builder, 16, _COLUMNS)
+            short = _Vectors(builder, 16, _COLUMNS)
             whole, wide = ir.IntType(64), ir.VectorType(ir.IntType(32), _COLUMNS)
 
             def read(k, part):
@@ -399,8 +402,7 @@ def _lose() -> Any:
             rows = []
             for k in range(8):
                 place = builder.gep(plane, [builder.add(at, builder.mul(stride, ir.Constant(whole, k)))])
-                row = builder.load(builder.bitcast(place, eight.as_pointer()), align=1)
-                rows.append(builder.sub(builder.zext(row, short.kind), short.all(128)))
+                rows.append(builder.sub(short.of_bytes(place), short.all(128)))
             for second in (False, True):
                 for _ in range(3):
                     rows = _interleaved(builder, rows, 2)

@@ -59,6 +59,12 @@ class Processes:
     def job(self, name, done, **more):
         return Job(lambda: done.append(name), message=lambda: name.encode(), **more)
 
+    def begin(self, job):
+        """Requests a kernel, and waits until a process has been given it."""
+        self.background.do(job)
+        while not self.background._running:
+            pass
+
     def run(self, *jobs):
         *before, last = jobs
         self.background._jobs += before
@@ -116,9 +122,7 @@ def test_what_another_program_compiles_stops_nothing(monkeypatch):
     """It would be asked for in vain every tenth of a second, and what it has stopped would never end."""
     processes, done = Processes(monkeypatch), []
     processes.answers[b"a"] = STOPPED
-    processes.background.do(processes.job("a", done))
-    while not processes.background._running:
-        pass
+    processes.begin(processes.job("a", done))
     urgent = processes.job("elsewhere", done, urgency=9.0)
     urgent.later = time.monotonic()
     processes.background.do(urgent)
@@ -169,9 +173,7 @@ def test_calls_wait_for_a_process_too_once_a_fallback_has_taken_long(monkeypatch
     job = processes.job("a", done)
     job.spent = 9.0
     job.compile = lambda: done.append("a")
-    processes.background.do(job)
-    while not processes.background._running:
-        pass
+    processes.begin(job)
     waiting = threading.Thread(target=processes.background.await_if_slow, args=(job,))
     waiting.start()
     waiting.join(0.2)
@@ -187,9 +189,7 @@ def test_the_end_of_a_program_ends_its_processes(monkeypatch):
     """It waits for what is nearly done: `test_ends_of_programs.py`."""
     processes, done = Processes(monkeypatch), []
     processes.answers[b"a"] = STOPPED
-    processes.background.do(processes.job("a", done))
-    while not processes.background._running:
-        pass
+    processes.begin(processes.job("a", done))
     begun = time.monotonic()
     processes.background.end()
     processes.background.finish()
