@@ -34,6 +34,7 @@ LAYERS = [
     {"_execution"},
     {"read_ahead"},
     {"_compiled"},
+    {"_before_torch"},
     {"_cpu"},
     {"_cuda"},
     {"_operator"},

@@ -68,7 +68,13 @@ def decode_loop(counter, limit, order, pictures, scratch, taken, done):
     return True
 
 
+def _usual_fields():
+    numbers, scratch = np.empty(0, np.int64), np.empty((0, 0), np.uint8)
+    return numbers, np.empty((0, NUMBERS), np.int64), scratch, numbers, np.empty(0, bool)
+
+
 decode_loop.fallback(lambda *args: False)
+decode_loop.usual = _usual_fields
 
 
 @kernel
