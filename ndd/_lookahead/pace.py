@@ -80,7 +80,8 @@ class Pace:
         shorter, self._period = min(period, self._period), period
         spare = ahead_of_gpu and finished is not None and now - finished > period
         self._middle = now + min(shorter / 2, _LONGEST_WAIT) if spare else 0.0
-        self._hurry.clear()
+        if self._hurry.is_set():
+            self._hurry.clear()
         if self.relaxed:
             late = finished is None and not ahead_of_gpu
             self._run = self._run + 1 if late or self._run < 0 else 0
