@@ -18,8 +18,7 @@ from memory import least_growth
 from waiting import wait_until
 
 import ndd
-from ndd._execution import context as room
-from ndd._execution import cpus
+from ndd._execution import context as room, cpus
 from ndd._execution.threads import default_pool
 from ndd._tensor.device import gpu_count
 
