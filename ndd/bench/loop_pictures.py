@@ -54,6 +54,8 @@ PICTURES = {
     "tiff-cmyk": Kind(".tif", mode="CMYK", options={"compression": "tiff_lzw"}),
     "tiff-packbits": Kind(".tif", options={"compression": "packbits"}),
     "tiff-zstd": Kind(".tif", options={"compression": "zstd"}),
+    "tiff-jpeg": Kind(".tif", options={"compression": "jpeg", "quality": 90}),
+    "tiff-jpeg-ycbcr": Kind(".tif", mode="YCbCr", options={"compression": "jpeg", "quality": 90}),
     "tiff-predictor": Kind(".tif", options={"compression": "tiff_lzw", "tiffinfo": {317: 2}}),
     "bmp": Kind(".bmp"),
     "bmp-palette": Kind(".bmp", mode="P"),
