@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -70,7 +71,8 @@ def convert_pictures(folder: Path, root: Path, name: str) -> Path:
     from PIL import Image
 
     kind = PICTURES[name]
-    for file in scan(root).files[: kind.most]:
+
+    def convert(file: str) -> None:
         with Image.open(root / file) as image:
             image = image.convert(kind.mode)
         if kind.size is not None:
@@ -78,6 +80,9 @@ def convert_pictures(folder: Path, root: Path, name: str) -> Path:
         target = (folder / file).with_suffix(kind.ending)
         target.parent.mkdir(parents=True, exist_ok=True)
         image.save(target, **kind.options)
+
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(convert, scan(root).files[: kind.most]))
     return folder
 
 
