@@ -15,6 +15,7 @@ import functools
 import os
 import sys
 import types
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
@@ -162,6 +163,7 @@ class Kernel(Compiled):
             with fork_lock:
                 if self._compiled is None:
                     self._compiled = self._dispatcher(inner=False)
+                    called_kernels.add(self)
         return self._compiled
 
     def _choose(self) -> Callable[..., Any]:
@@ -185,10 +187,12 @@ class Kernel(Compiled):
     def compile_for_target(self) -> None:
         """Compiles and stores all calls of this process for numba's target processor. That differs from this machine's if the
         package's kernels answer the calls."""
-        if self._compiled is not None:
-            own = self._dispatcher(inner=False, packaged=False)
-            for kinds in list(self._compiled.overloads):
-                own.compile(kinds)
+        for kinds in list(self.compiled().overloads):
+            self._for_target.compile(kinds)
+
+    @functools.cached_property
+    def _for_target(self) -> Any:
+        return self._dispatcher(inner=False, packaged=False)
 
     def _dispatcher(self, inner: bool, packaged: bool = True) -> Any:
         try:
@@ -307,6 +311,10 @@ class Kernel(Compiled):
         except SystemError as error:
             raise_signalled(error)
             raise
+
+
+called_kernels: weakref.WeakSet[Kernel] = weakref.WeakSet()
+"""The kernels that Python has called in this process."""
 
 
 def _received(parts: Any, options: dict[str, Any]) -> Kernel:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ndd._execution.cpus import cpu_count
 from ndd.bench.rounds import synchronize
 from ndd.demo.folder import Folder, scan
 from ndd.demo.loop import MEAN, STD
@@ -251,9 +252,7 @@ def transforms(v2: Any, loop: str) -> Any:
 
 
 def _workers() -> int:
-    import os
-
-    return min(_MOST_WORKERS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4)
+    return min(_MOST_WORKERS, cpu_count())
 
 
 if __name__ == "__main__":

@@ -6,13 +6,11 @@ calls are made with that code, and what they called is compiled for the level, a
 
 from __future__ import annotations
 
-import gc
 import os
 from pathlib import Path
 
-from ndd._compiled import kernel_file
+from ndd._compiled import jit, kernel_file
 from ndd._compiled.cpu_levels import environment
-from ndd._compiled.jit import Kernel
 from ndd._compiled.kernel_cache import INNER, libraries
 from ndd._execution import kernel_archives
 
@@ -27,7 +25,7 @@ def begin(folder: Path, level: str, cache: str) -> None:
 
 def compile_called() -> None:
     """Compiles the kernels that were called in this process for the processor that it compiles for."""
-    for kernel in [candidate for candidate in gc.get_objects() if type(candidate) is Kernel]:
+    for kernel in list(jit.called_kernels):
         kernel.compile_for_target()
 
 
@@ -42,14 +40,15 @@ def write_for_cpu(folder: Path, level: str, cache: Path) -> None:
             files.append((path.name, content))
     if not files:
         raise RuntimeError(f"nothing was compiled for {level}")
-    _say(level, kernel_archives.write_archive(folder, level, {"target": target, "libraries": libraries()}, files))
+    size = kernel_archives.write_archive(folder, level, {"target": target, "libraries": libraries()}, files)
+    _say(level, len(files), size)
 
 
 def write_for_gpu(folder: Path, architecture: str, codes: dict[str, bytes], compiler: str) -> None:
     """The archive of a generation; `codes` are by the names that kernels have there."""
     header = {"target": {"architecture": architecture}, "libraries": {"nvrtc": compiler}}
-    _say(architecture, kernel_archives.write_archive(folder, architecture, header, codes.items()))
+    _say(architecture, len(codes), kernel_archives.write_archive(folder, architecture, header, codes.items()))
 
 
-def _say(target: str, size: int) -> None:
-    print(f"{target}: {size / 1e6:.2f} MB", flush=True)
+def _say(target: str, count: int, size: int) -> None:
+    print(f"{target}: {count} kernels, {size / 1e6:.2f} MB", flush=True)

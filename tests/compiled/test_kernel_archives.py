@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
 import textwrap
+import weakref
 
 import numpy as np
 import pytest
 import warm_interpreter
 from compiled.test_kernels import MODULE, files, loaded, places
 
-from ndd._compiled import cpu_levels, kernel_cache, kernel_file
+from ndd._compiled import cpu_levels, jit, kernel_cache, kernel_file
 from ndd._execution import cache_folders, compile_notice, kernel_archives
+from ndd.compile import archives
 
 LEVELS = list(cpu_levels.LEVELS)
 pytestmark = pytest.mark.skipif(not LEVELS, reason="no level of processors has wheels here")
@@ -132,6 +135,25 @@ def test_what_others_could_have_written_is_not_used(package, monkeypatch):
     _forget()
     with pytest.warns(RuntimeWarning, match="is not used for kernels of the package"):
         assert kernel_archives.archive(LEVELS[-1]) is None
+
+
+def test_what_was_called_is_compiled_for_a_level(package, monkeypatch):
+    """Also if the garbage collector does not list it: processes that compile freeze their objects."""
+    monkeypatch.setattr(jit, "called_kernels", weakref.WeakSet())
+    gc.freeze()
+    try:
+        assert not compiled(package)
+        gc.freeze()
+        archives.compile_called()
+    finally:
+        gc.unfreeze()
+    kept = {path.name.rsplit(".", 3)[0] for path in (package / "cache" / "kernels").glob("*.kernel")}
+    assert kept == {"small.doubled", "inner.small.twice"}
+    (kernel,) = jit.called_kernels
+    monkeypatch.setattr(kernel_cache.KernelCache, "has_file", None)
+    monkeypatch.setattr(kernel_cache.KernelCache, "load_overload", None)
+    archives.compile_called()  # looks for nothing again
+    assert len(kernel._for_target.overloads) == 1
 
 
 _AT_A_LEVEL = """
