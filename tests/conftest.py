@@ -29,8 +29,10 @@ if os.environ.get("CI") == "true":
     hypothesis.settings.load_profile("ci")
 
 
-def pytest_sessionstart() -> None:
+def pytest_sessionstart(session: pytest.Session) -> None:
     """Kernels are tested, and not what stands in for them while a thread compiles them."""
+    if session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput"):
+        return  # this process hands tests to others, and needs no ndd
     from ndd._compiled.background import background
 
     background.forbid()
