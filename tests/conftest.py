@@ -17,16 +17,22 @@ sys.path.insert(0, str(Path(__file__).parent))
 # Programs that tests start: nothing is to be collected from them, and importing them takes seconds.
 collect_ignore = [f"distributed/{name}.py" for name in ("elastic_loop", "kept_by_ranks", "gpus_loop")]
 
-# The same examples in every run of CI: what is new is found by runs elsewhere.
+# The same examples in every run of CI: what is new is found by runs elsewhere. Nor do they follow the constants in ndd's text, for
+# which hypothesis parses all files, in each worker: five seconds in a new clone.
 if os.environ.get("CI") == "true":
     import hypothesis
 
+    providers: Any = sys.modules.get("hypothesis.internal.conjecture.providers")
+    if hasattr(providers, "_get_local_constants"):
+        providers._get_local_constants = lambda: providers._local_constants
     hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
     hypothesis.settings.load_profile("ci")
 
 
-def pytest_sessionstart() -> None:
+def pytest_sessionstart(session: pytest.Session) -> None:
     """Kernels are tested, and not what stands in for them while a thread compiles them."""
+    if session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput"):
+        return  # this process hands tests to others, and needs no ndd
     from ndd._compiled.background import background
 
     background.forbid()
