@@ -63,19 +63,19 @@ def pixels(
     out = host_empty((y1 - y0, x1 - x0, channels), np.uint8)
     # The kernel may write to the right of a chunk, so those that lie side by side need memory of their own.
     are_strips = all(left == x0 and right == x1 for _, left, _, right, _, _ in places)
-    made = out if are_strips else host_empty(out.shape, np.uint8)
+    decoded = out if are_strips else host_empty(out.shape, np.uint8)
     written, ends, rows = 0, [*begins[1:], at], []
     for (top, left, bottom, right, chunk_top, chunk_left), begin, end in zip(places, begins, ends, strict=True):
         count = (bottom - top) * (right - left) * channels
         window = top - chunk_top, left - chunk_left, bottom - chunk_top, right - chunk_left
         rows.append([
-            data.ctypes.data + begin, end - begin, made.ctypes.data + written, count, *window, *window[:2],
+            data.ctypes.data + begin, end - begin, decoded.ctypes.data + written, count, *window, *window[:2],
             right - left, channels, is_rgb,
         ])  # fmt: skip
         written += count
     if not _jpeg.decode_all(rows):
         raise ValueError("a chunk that the kernel refuses")
-    written, flat = 0, made.reshape(-1)
+    written, flat = 0, decoded.reshape(-1)
     for top, left, bottom, right, _, _ in () if are_strips else places:
         shape = bottom - top, right - left, channels
         count = shape[0] * shape[1] * channels
