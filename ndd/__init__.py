@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ndd import (
     _absent_modules as _absent_modules,
+    _before_torch,
     _required_torch as _required_torch,
     capture,
     checkpoint,
@@ -322,3 +323,5 @@ __all__ = [
     "zeros",
     "zeros_like",
 ]
+
+_before_torch.name_modules()

@@ -190,7 +190,7 @@ class ReadAhead(Generic[T]):
         """Waits for a task, notes it in `taken` and does it."""
         with self._lock:
             while not (self._stopped or self._has_task()):
-                self._task.wait()
+                self._task.wait(self._pause())
             if self._stopped:
                 return
             self._take_task(taken)
@@ -198,6 +198,10 @@ class ReadAhead(Generic[T]):
 
     def _has_task(self) -> bool:
         return self._may_prepare()
+
+    def _pause(self) -> float | None:
+        """Seconds after which there may be a task although nobody has notified the threads."""
+        return None
 
     def _take_task(self, taken: list[Any]) -> None:
         taken.append(None)

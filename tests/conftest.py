@@ -17,16 +17,22 @@ sys.path.insert(0, str(Path(__file__).parent))
 # Programs that tests start: nothing is to be collected from them, and importing them takes seconds.
 collect_ignore = [f"distributed/{name}.py" for name in ("elastic_loop", "kept_by_ranks", "gpus_loop")]
 
-# The same examples in every run of CI: what is new is found by runs elsewhere.
+# The same examples in every run of CI: what is new is found by runs elsewhere. Nor do they follow the constants in ndd's text, for
+# which hypothesis parses all files, in each worker: five seconds in a new clone.
 if os.environ.get("CI") == "true":
     import hypothesis
 
+    providers: Any = sys.modules.get("hypothesis.internal.conjecture.providers")
+    if hasattr(providers, "_get_local_constants"):
+        providers._get_local_constants = lambda: providers._local_constants
     hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, print_blob=True)
     hypothesis.settings.load_profile("ci")
 
 
-def pytest_sessionstart() -> None:
+def pytest_sessionstart(session: pytest.Session) -> None:
     """Kernels are tested, and not what stands in for them while a thread compiles them."""
+    if session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput"):
+        return  # this process hands tests to others, and needs no ndd
     from ndd._compiled.background import background
 
     background.forbid()
@@ -83,6 +89,25 @@ def pytest_configure(config: pytest.Config) -> None:
         sys.setswitchinterval(float(interval))
 
 
+def _chooses(config: pytest.Config) -> bool:
+    """Whether some tests run, and not all, nor those that are named."""
+    return not config.option.all and not any("::" in argument for argument in config.args)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> Generator[None, object, object]:
+    """Only the combinations of parameters that run become tests: to make all took a third of the time of collecting."""
+    import selection
+
+    result = yield
+    calls = metafunc._calls
+    if calls and _chooses(metafunc.config):
+        chosen = selection.combinations(selection.planned(metafunc))
+        name = metafunc.definition.nodeid
+        metafunc._calls = [call for call in calls if f"{name}[{call.id}]" in chosen] or calls[:1]
+    return result
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What needs a GPU can be chosen by its mark, and is skipped where there is none; what is long waits for `--all`."""
     import selection
@@ -92,10 +117,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.long)
         if "cuda" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.gpu)
-    if not config.option.all and not any("::" in argument for argument in config.args):
-        chosen = selection.combinations([item for item in items if not item.get_closest_marker("long")])
-        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
-        items[:] = [item for item in items if item.nodeid in chosen]
+    if _chooses(config):
+        left_out = [item for item in items if item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if marked:
         import torch

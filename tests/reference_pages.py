@@ -1,13 +1,17 @@
-"""The modules that build the site, and the entries of its reference, for the tests of both."""
+"""The modules that build the site, and the entries of its reference, for the tests of both; and the reader that is documented."""
 
 from __future__ import annotations
 
 import functools
 import importlib
+import inspect
 import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import Any
+
+import ndd
 
 SITE = Path(__file__).parent.parent / "notebooks" / "site"
 
@@ -37,3 +41,10 @@ def entries() -> dict[str, str]:
     parts = re.split(r"(?m)^## .* \{ #(ndd[\w.]+) \}$", text)
     constants = dict.fromkeys(re.findall(r'<span id="(ndd[\w.]+)">', text), "")
     return constants | dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def documented_reader() -> str:
+    """The class in the documentation of `Reader`."""
+    text = inspect.getdoc(ndd.readers.Reader) or ""
+    start = text.index("    class LineStore(")
+    return textwrap.dedent(text[start : text.index("\n\nAttributes:")])

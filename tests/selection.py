@@ -7,7 +7,7 @@ import random
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -159,6 +159,11 @@ _MANY, _SOME = 44, 6
 _FOR_ALL = ("test_values", "test_against_the_oracle")  # each operator and each format is compared with DALI
 
 
+def repeated(all_times: int, times: int) -> range:
+    """For a loop over random cases: so many; `all_times` with `--all`."""
+    return range(all_times if everything else times)
+
+
 def drawn_types(types: Iterable[str], count: int, subject: str) -> list[str]:
     """So many element types: bytes and float32, then others by a seed that is the subject's; all of them with `--all`.
 
@@ -200,6 +205,27 @@ def combinations(items: list[Any]) -> set[str]:
         most = _most(its_items[0], name.rpartition("::")[2], len(mine))
         chosen.difference_update(random.Random(name).sample(mine, max(0, len(mine) - most)))
     return chosen
+
+
+class Planned(NamedTuple):
+    """A test that may be made, with what `combinations` asks of one."""
+
+    nodeid: str
+    callspec: Any
+    marks: dict[str, Any]
+
+    def get_closest_marker(self, name: str) -> Any:
+        return self.marks.get(name)
+
+
+def planned(metafunc: Any) -> list[Planned]:
+    """What pytest would make of a function, one for each combination of parameters, but for what is long."""
+    name, own = (
+        metafunc.definition.nodeid,
+        {mark.name: mark for mark in reversed([*metafunc.definition.iter_markers()])},
+    )
+    every = [Planned(f"{name}[{c.id}]", c, own | {mark.name: mark for mark in c.marks}) for c in metafunc._calls]
+    return [test for test in every if "long" not in test.marks and not is_long(test.nodeid)]
 
 
 def _types_left_out(values: set[tuple[str, Any]], subject: str) -> set[tuple[str, Any]]:

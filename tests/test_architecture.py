@@ -9,6 +9,7 @@ import re
 import types
 import typing
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -34,6 +35,7 @@ LAYERS = [
     {"_execution"},
     {"read_ahead"},
     {"_compiled"},
+    {"_before_torch"},
     {"_cpu"},
     {"_cuda"},
     {"_operator"},
@@ -76,34 +78,54 @@ def part_of(path):
     return "" if parts == ("__init__",) else parts[0]
 
 
+class Text(NamedTuple):
+    """What the tests look at in a file, which is parsed once."""
+
+    imports: list[tuple[str, bool, int]]  # module name, is it at the top of the file, line; type-checking ones left out
+    nodes: list[ast.AST]
+
+
+# Not names that fit anything.
+VAGUE = {"found", "given", "made", "much", "what"}
+
+
+def is_looked_at(node):
+    """Decorated functions, vague names, asserts and prints."""
+    if isinstance(node, ast.Name | ast.arg | ast.keyword):
+        return (node.id if isinstance(node, ast.Name) else node.arg) in VAGUE
+    if isinstance(node, ast.Call):
+        return isinstance(node.func, ast.Name) and node.func.id == "print"
+    return isinstance(node, ast.Assert) or (isinstance(node, ast.FunctionDef) and bool(node.decorator_list))
+
+
 @functools.cache
-def imports_of(path):
-    """(module name, is it at the top of the file, line) of every import that runs, type-checking ones left out."""
+def parsed(path):
     tree = ast.parse(path.read_text())
+    return Text(list(imports_of_statements(path, tree.body, True)), [n for n in ast.walk(tree) if is_looked_at(n)])
+
+
+def imports_of(path):
+    return parsed(path).imports
+
+
+def imports_of_statements(path, statements, top):
     package = ("ndd", *path.relative_to(PACKAGE).parts[:-1])
-    result = []
-
-    def visit(node, top):
-        for child in ast.iter_child_nodes(node):
-            if (
-                isinstance(child, ast.If)
-                and ast.unparse(child.test).endswith("TYPE_CHECKING")
-                and "not" not in ast.unparse(child.test)
-            ):
-                for other in child.orelse:
-                    visit(other, top)
-                continue
-            if isinstance(child, ast.Import):
-                result.extend((alias.name, top, child.lineno) for alias in child.names)
-            elif isinstance(child, ast.ImportFrom):
-                base = child.module or ""
-                if child.level:
-                    base = ".".join([*package[: len(package) - child.level + 1], base]).rstrip(".")
-                result.extend((f"{base}.{alias.name}", top, child.lineno) for alias in child.names)
-            visit(child, top and not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda))
-
-    visit(tree, True)
-    return result
+    for statement in statements:
+        if isinstance(statement, ast.Import):
+            yield from ((alias.name, top, statement.lineno) for alias in statement.names)
+        elif isinstance(statement, ast.ImportFrom):
+            base = statement.module or ""
+            if statement.level:
+                base = ".".join([*package[: len(package) - statement.level + 1], base]).rstrip(".")
+            yield from ((f"{base}.{alias.name}", top, statement.lineno) for alias in statement.names)
+        blocks = ["body", "orelse", "finalbody", "handlers", "cases"]
+        if isinstance(statement, ast.If):
+            condition = ast.unparse(statement.test)
+            if condition.endswith("TYPE_CHECKING") and "not" not in condition:
+                blocks.remove("body")
+        inside = top and not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
+        for block in blocks:
+            yield from imports_of_statements(path, getattr(statement, block, ()), inside)
 
 
 def assert_none(faults):
@@ -268,14 +290,12 @@ def test_names_say_what_is_inside():
 
 
 def test_variables_have_names_of_their_own():
-    """Not names that fit anything."""
-    vague = {"found", "given", "made", "much", "what"}
     assert_none(
         (path, f"line {node.lineno}: {name}")
         for path in FILES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in parsed(path).nodes
         for name in [getattr(node, "id", getattr(node, "arg", ""))]
-        if name in vague and not isinstance(getattr(node, "ctx", None), ast.Load) and not isinstance(node, ast.keyword)
+        if name in VAGUE and not isinstance(getattr(node, "ctx", None), ast.Load) and not isinstance(node, ast.keyword)
     )
 
 
@@ -285,7 +305,7 @@ def functions_of_roles(role):
     return [
         (path, node, decorator.lineno)
         for path in FILES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in parsed(path).nodes
         if isinstance(node, ast.FunctionDef)
         for decorator in node.decorator_list
         for named in [decorator.func if isinstance(decorator, ast.Call) else decorator]
@@ -313,14 +333,12 @@ def test_no_loose_ends():
 
 
 def loose_ends(path):
-    text = path.read_text()
-    if re.search(r"\b(TODO|FIXME|XXX|HACK)\b", text):
+    if re.search(r"\b(TODO|FIXME|XXX|HACK)\b", path.read_text()):
         yield "a note of what is left to do"
-    for node in ast.walk(ast.parse(text)):
+    for node in parsed(path).nodes:
         if isinstance(node, ast.Assert):
             yield f"line {node.lineno} asserts: raise an error with a text"
-        calls = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
-        if calls and node.func.id == "print" and part_of(path) not in COMMANDS:
+        if isinstance(node, ast.Call) and part_of(path) not in COMMANDS:
             yield f"line {node.lineno} prints"
 
 

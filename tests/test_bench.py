@@ -111,13 +111,36 @@ def test_speech(alone):
 
 
 def test_loop(alone):
-    actual, spent, *threads = loop.measure(alone, None, batch_sizes=[8], images=16, only="resize")
-    assert spent.unit == "ms"
-    assert spent.ndd > 0
+    actual, spent, process, *threads = loop.measure(alone, None, batch_sizes=[8], images=16, only="resize")
+    assert (spent.unit, process.unit) == ("ms", "ms")
+    assert 0 < spent.ndd / 8 < process.ndd
     assert actual.unit == "images/s"
     assert actual.ndd > 1
     assert "2 threads" in actual.name
     assert all("of the threads ndd-" in thread.name for thread in threads)
+
+
+def test_loops_of_all_kinds_of_pictures(alone, monkeypatch):
+    """Each is converted and given to the chosen sides; large ones in small batches."""
+    seen = []
+
+    def faked(side, setting, case):
+        files = demo_folder.scan(case.root).files
+        seen.append((side, case.pictures, case.batch_size, case.images, {Path(name).suffix for name in files}))
+        return loop._Times(2.0, 1.0, 3.0)
+
+    monkeypatch.setattr(loop, "_times", faked)
+    kinds = {name: loop_pictures.PICTURES[name] for name in ("tiny-png", "12mp", "tiff-jpeg")}
+    monkeypatch.setattr(loop, "PICTURES", {**kinds, "12mp": kinds["12mp"]._replace(size=(40, 30), most=2)})
+    monkeypatch.setattr(loop_pictures, "PICTURES", loop.PICTURES)
+    alone.libraries["DALI"] = None
+    results = list(loop.measure(alone, None, [256], 512, "normalize", "all", sides="DALI Dynamic,ndd"))
+    assert len(results) == 9
+    assert all(result.ratio == 1 for result in results)
+    assert seen[::2] == [
+        ("ndd", "tiny-png", 256, 512, {".png"}), ("ndd", "12mp", 2, 8, {".jpg"}), ("ndd", "tiff-jpeg", 256, 512, {".tif"}),
+    ]  # fmt: skip
+    assert [side for side, *_ in seen[1::2]] == ["DALI dynamic"] * 3
 
 
 def test_no_file_is_read_twice_in_an_epoch_of_reading_alone(tmp_path):

@@ -117,12 +117,14 @@ def test_mistakes_are_sentences(arguments, sentence, capsys):
 def test_a_full_disk_is_an_error(tmp_path):
     """It said `kept in` for kernels that were not."""
     code = (
-        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
-        "resource.setrlimit(resource.RLIMIT_FSIZE, (99, 99));"
-        "from ndd.compile.command import _call; _call('cast f32')"
+        "import resource, signal; signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (99, resource.RLIM_INFINITY))\n"
+        "from ndd.compile.command import _call\n"
+        "try: _call('cast f32')\n"
+        "finally: resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))"
     )
     env = {**os.environ, "NDD_CACHE_DIR": str(tmp_path), "NDD_COMPILE_IN_BACKGROUND": "0"}
-    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True, check=False)
+    done = warm_interpreter.run(code, env=env)
     assert f"OSError: compiled kernels could not be written to {tmp_path / 'kernels'}" in done.stderr.splitlines()[-1]
 
 

@@ -55,9 +55,12 @@ def test_its_command_runs_with_its_user_and_environment(tmp_path):
     for parent in tmp_path.parents[:2]:
         parent.chmod(parent.stat().st_mode | 0o055)  # pytest makes them for this user alone
     package = tmp_path / "site" / "ndd"
-    shutil.copytree(ROOT / "ndd", package, ignore=shutil.ignore_patterns("__pycache__", "*.zip"))
+    shutil.copytree(
+        ROOT / "ndd", package, ignore=shutil.ignore_patterns("*.zip")
+    )  # with what Python has compiled: 4 s less
     for path in [package, *package.rglob("*")]:
         path.chmod(path.stat().st_mode & ~(stat.S_IWUSR | stat.S_IWGRP | stat.S_IWOTH) | stat.S_IROTH | path.is_dir())
+    before = {*package.rglob("*")}
     (tmp_path / "tmp").mkdir()
     (tmp_path / "tmp").chmod(0o1777)
 
@@ -81,4 +84,4 @@ def test_its_command_runs_with_its_user_and_environment(tmp_path):
     )
     assert done.returncode == 0, done.stderr[-2000:]
     assert "Traceback" not in done.stderr
-    assert not (package / "__pycache__").exists() or os.geteuid() == 0  # root writes where nobody may
+    assert {*package.rglob("*")} == before or os.geteuid() == 0  # root writes where nobody may

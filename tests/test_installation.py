@@ -137,7 +137,8 @@ def test_an_editable_install_is_a_plain_path(tmp_path):
     code = (
         "import os, site, sys\n"
         "sys.path = [p for p in sys.path if not os.path.exists(os.path.join(p, 'pyproject.toml'))]  # of an install like it\n"
-        f"site.addsitedir({str(tmp_path / 'site')!r}); import ndd; print(ndd.__file__, ndd.__version__)"
+        f"site.addsitedir({str(tmp_path / 'site')!r})\n"
+        "import importlib.util; print(importlib.util.find_spec('ndd').origin)"
     )
     used = subprocess.run(
         [sys.executable, "-c", code],  # with the folder where it runs first on its path
@@ -147,7 +148,7 @@ def test_an_editable_install_is_a_plain_path(tmp_path):
         text=True,
         check=False,
     )
-    assert used.stdout.split() == [str(checkout / "ndd" / "__init__.py"), ndd.__version__], used.stderr[-2000:]
+    assert used.stdout.split() == [str(checkout / "ndd" / "__init__.py")], used.stderr[-2000:]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="kernels in wheels are for Linux")

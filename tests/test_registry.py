@@ -275,6 +275,7 @@ def test_gpu_equals_cpu(path, case, emulated_gpu):
 
 
 @pytest.mark.parametrize(("path", "case"), FIRST)
+@pytest.mark.drawn(12)  # kernels are built for each
 def test_device_takes_the_inputs_there(path, case, emulated_gpu):
     """`device="gpu"` with inputs on the CPU, and the other way round."""
     op = OPERATORS[path]

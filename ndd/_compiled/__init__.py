@@ -34,7 +34,3 @@ bounds numba's version, and `tests/compiled/test_numba_versions.py` tries the ol
 """
 
 from ndd._compiled import intrinsics as _intrinsics  # noqa: F401  (kernels have its `min` and `max`)
-from ndd._compiled.background import background as _background
-from ndd._compiled.kernel_cache import folder_if_all_empty as _folder_if_all_empty
-
-_background.start_early(_folder_if_all_empty)

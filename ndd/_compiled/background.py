@@ -24,13 +24,13 @@ import functools
 import os
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ndd._compiled.compile_processes import ELSEWHERE, STOPPED, Worker, Workers
+from ndd._compiled.compile_processes import ELSEWHERE, READY, STOPPED, Worker, Workers
 from ndd._execution.compile_notice import in_background
 from ndd._execution.fork import around_fork, fork_lock
 from ndd._execution.signal_safe import start
@@ -65,6 +65,7 @@ class Job:
         begun: when a process began to compile it.
         stopping: whether the process has been asked to stop.
         later: the earliest time to start it.
+        early: says whether the kernel is this one, if the program has not asked for it yet; else None.
         ended: when it was compiled, or failed.
     """
 
@@ -74,6 +75,7 @@ class Job:
         inside: Collection[Any] = (),
         urgency: float = 0.0,
         message: Callable[[], bytes | None] = lambda: None,
+        early: Callable[[Any, tuple[Any, ...]], bool] | None = None,
     ):
         self.compile = compile_now
         self.message = message
@@ -83,6 +85,7 @@ class Job:
         self.urgency = urgency
         self.spent = 0.0
         self.later = 0.0
+        self.early = early
         self.ended: float | None = None
         self._answering: dict[object, float] = {}
 
@@ -133,10 +136,16 @@ class Background:
         self.workers.forget()
         self._begin()
 
-    def start_early(self, empty_folder: Callable[[], Path | None]) -> None:
-        """Starts the processes that compile if there is such a folder: then a program that imports this package needs them."""
-        if self.allowed and os.environ.get("NDD_COMPILE") != "0":
-            self.workers.start(empty_folder())
+    def start_early(self, empty_folder: Callable[[], Path | None], kernels: Sequence[Any] = ()) -> None:
+        """Starts the processes that compile if there is such a folder: then a program that imports this package needs them. All
+        but one begin with these kernels (`early_kernels.py`)."""
+        if not self.allowed or os.environ.get("NDD_COMPILE") == "0":
+            return
+        self.workers.start(empty_folder())
+        if self.workers.alive():
+            self._jobs += [Job(lambda: None, message=each.message, early=each.is_this) for each in kernels]
+            for worker, job in zip(self.workers.all_but_one(), list(self._jobs), strict=False):
+                self._give(worker, job, job.message())
 
     def forbid(self) -> None:
         """Compiles kernels at calls from now on, in this process and in those that it starts."""
@@ -148,12 +157,21 @@ class Background:
         """Notes that something was compiled at a call."""
         self._busy_at = time.monotonic()
 
-    def do(self, job: Job, folder: Path | None = None) -> None:
-        """Compiles the job; its kernel is stored in the folder. Without other processes it is begun when no call compiles."""
+    def do(self, job: Job, folder: Path | None = None, kernel: Any = None, kinds: tuple[Any, ...] = ()) -> None:
+        """Compiles the job: a kernel for types of arguments, which is stored in the folder. Without other processes it is begun
+        when no call compiles."""
         self.busy()
         with self._lock:
             self.workers.start(folder)
-            self._jobs.append(job)
+            self._running = {worker: each for worker, each in self._running.items() if not worker.connection.closed}
+            self._jobs = [each for each in self._jobs if not (each.early and each.early(kernel, kinds))]
+            for worker, other in self._running.items():
+                if other.early and other.early(kernel, kinds):
+                    job.begun, job.stopping = other.begun, other.stopping
+                    self._running[worker] = job
+                    break
+            else:
+                self._jobs.append(job)
             if self._thread is None:
                 thread = threading.Thread(target=self._run, name="ndd-compile", daemon=True)
                 start(thread)
@@ -188,8 +206,8 @@ class Background:
             while not self.workers.alive() and self._is_busy() and self._end is None:
                 time.sleep(0.05)
             with self._lock:
-                if not self._running and (not self._jobs or self._end is not None):
-                    self._jobs.clear()
+                asked = [job for job in [*self._jobs, *self._running.values()] if not job.early]
+                if not asked or (not self._running and self._end is not None):
                     self._thread = None
                     return
                 job = None if self.workers.alive() else self._next()
@@ -216,17 +234,25 @@ class Background:
                     self._make_room_for(job)
                 break
             message = job.message()
-            with self._lock:
-                self._jobs.remove(job)
             if message is None:
                 worker.free = True
+                with self._lock:
+                    self._jobs.remove(job)
                 self._compile_here(job)
             else:
-                job.begun, job.stopping = time.monotonic(), False
-                self._running[worker] = job
-                worker.begin(message)
+                self._give(worker, job, message)
         for worker in self.workers.answered(_LATER / 2, list(self._running)):
             self._take(worker)
+
+    def _give(self, worker: Worker, job: Job, message: bytes) -> None:
+        with self._lock:
+            if job not in self._jobs:  # the program has asked for an early one meanwhile
+                worker.free = True
+                return
+            self._jobs.remove(job)
+            job.begun, job.stopping = time.monotonic(), False
+            self._running[worker] = job
+        worker.begin(message)
 
     def _free_worker(self) -> Worker | None:
         """A process that waits for a kernel, and is taken by this call."""
@@ -238,19 +264,24 @@ class Background:
 
     def _take(self, worker: Worker) -> None:
         """The answer of a process."""
-        job, said = self._running[worker], b""
-        try:
+        said = b""
+        with contextlib.suppress(EOFError):
             said = worker.answer()
-        except EOFError:
+        if said == READY:  # for the kernel that it has been given before
+            return
+        with self._lock:
+            job = self._running.pop(worker)
+            if said in (ELSEWHERE, STOPPED, b""):
+                self._jobs.append(job)
+            elif self._end is None:
+                self._job = job
+        if said == b"":
             self.workers.lost(worker)
             job.message = lambda: None  # what ends a process is not tried again in another one
         if said == ELSEWHERE:
             job.later = time.monotonic() + _LATER
-        if said in (ELSEWHERE, STOPPED, b""):
-            self._jobs.append(job)
-        elif self._end is None:
+        if self._job is job:
             self._compile_here(job)
-        del self._running[worker]
 
     def _make_room_for(self, job: Job) -> None:
         """Stops the kernel that can wait best, if the program waits much longer for this one."""
@@ -263,7 +294,7 @@ class Background:
 
     def _are_nearly_done(self) -> bool:
         """Whether the end of the program still waits for a kernel in another process."""
-        return any([self._is_nearly_done(job.begun, _LAST) for job in self._running.values()])
+        return any([self._is_nearly_done(job.begun, _LAST) for job in self._running.values() if not job.early])
 
     def compile_elsewhere(self, message: Callable[[], bytes | None]) -> None:
         """Lets another process compile a kernel for a call that waits, if one is free."""
@@ -284,9 +315,10 @@ class Background:
             raise
 
     def _next(self) -> Job | None:
-        """The job to begin now: the one whose fallback has taken longest."""
-        now = time.monotonic()
-        return max([job for job in self._jobs if job.later <= now], key=Job.waited, default=None)
+        """The job to begin now: the one whose fallback has taken longest. One process is left for what the program asks for."""
+        now, spare = time.monotonic(), len(self._running) < len(self.workers.all_but_one())
+        jobs = [job for job in self._jobs if job.later <= now and (spare or not job.early)]
+        return max(jobs, key=lambda job: (not job.early, job.waited()), default=None)
 
     def _compile_here(self, job: Job) -> None:
         with fork_lock:
@@ -325,7 +357,7 @@ class Background:
         return job is not None and other is not None and self._outranks(other, job, self._begun)
 
     def _outranks(self, job: Job, other: Job, begun: float) -> bool:
-        return time.monotonic() - begun <= _SOON and job.waited() > 2 * other.waited() + 1.0
+        return (other.early or time.monotonic() - begun <= _SOON) and job.waited() > 2 * other.waited() + 1.0
 
     def _is_nearly_done(self, begun: float, longest: float) -> bool:
         """Whether the end of the program still waits for a kernel begun then."""
@@ -425,7 +457,7 @@ def with_fallback(
 
     def begun(kinds: tuple[Any, ...]) -> Job:
         job = Job(lambda: compile_now(kinds), fallback.inside(), fallback.urgency, functools.partial(message, kinds))
-        background.do(job, cache.folder)
+        background.do(job, cache.folder, fallback.kernel, kinds)
         return job
 
     def compile_now(kinds: tuple[Any, ...]) -> None:

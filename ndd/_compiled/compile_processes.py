@@ -55,7 +55,7 @@ class Worker:
 
     def __init__(self, connection: Connection):
         self.connection = connection
-        self.ready = self.free = False
+        self.ready = self.free = self._given = False
 
     def answer(self) -> bytes:
         """Waits for what it says. EOFError if the process has ended."""
@@ -63,12 +63,13 @@ class Worker:
             said = self.connection.recv_bytes()
         except OSError as error:
             raise EOFError from error
-        self.ready = self.free = True
+        self.free = self.ready or not self._given
+        self.ready = True
         return said
 
     def begin(self, message: bytes) -> None:
-        """Sends a kernel. If the process has ended, `answer` says so."""
-        self.free = False
+        """Sends a kernel, for which the process need not be ready. If it has ended, `answer` says so."""
+        self.free, self._given = False, True
         with contextlib.suppress(OSError):
             self.connection.send_bytes(message)
 
@@ -113,6 +114,10 @@ class Workers:
         """Whether there are processes, even if they are not ready yet."""
         return bool(self._workers)
 
+    def all_but_one(self) -> list[Worker]:
+        """The processes but the first one."""
+        return self._workers[1:]
+
     def free(self) -> Worker | None:
         """A process that waits for a kernel."""
         for worker in list(self._workers):
@@ -125,8 +130,8 @@ class Workers:
 
     def answered(self, seconds: float, busy: Sequence[Worker]) -> list[Worker]:
         """Waits until one of these has answered, or ended, or another one is ready; returns those that have answered."""
-        starting = [worker for worker in self._workers if not worker.ready]
-        said = wait([worker.connection for worker in [*busy, *starting]], seconds)
+        awaited = {*busy, *[worker for worker in self._workers if not worker.ready]}
+        said = wait([worker.connection for worker in awaited], seconds)
         return [worker for worker in busy if worker.connection in said]
 
     def lost(self, worker: Worker) -> None:

@@ -90,9 +90,11 @@ class Kernel(Compiled):
 
     Attributes:
         urgency: seconds that other work loses while its fallback answers: it is compiled so much earlier.
+        usual: gives arguments of the types that nearly all programs have, of a loop of `early_kernels.py`.
     """
 
     urgency = 0.0
+    usual: Callable[[], tuple[Any, ...]]
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
         functools.update_wrapper(self, function)

@@ -236,17 +236,9 @@ cut_taps.fallback()
 
 
 @kernel
-def axis_taps(n_out, n_in, start, end, kind, radius, origin_at, accumulate):
-    """First source index `[n_out]` and weights `[n_out, taps]` of each output pixel; taps may lie outside the image.
-
-    Coordinates are relative to source pixel `origin_at`, which changes their last bits. `accumulate`, see `nearest_taps`.
-    """
-    if kind == NN:
-        return nearest_taps(n_out, n_in, start, end, origin_at, accumulate), np.ones((n_out, 1), np.float32)
-    if kind == NN_FUSED:
-        return fused_nearest_taps(n_out, n_in, start, end), np.ones((n_out, 1), np.float32)
-    if kind >= NN_CORNER:
-        return exact_taps(n_out, n_in, start, end, kind, radius)
+def window_taps(n_out, n_in, start, end, kind, radius, origin_at):
+    """First source index `[n_out]` and weights `[n_out, taps]` of each output pixel for a filter of DALI's; taps may lie outside
+    the image. Coordinates are relative to source pixel `origin_at`, which changes their last bits."""
     start, end = start - np.float32(origin_at), end - np.float32(origin_at)
     table = filter_table(kind)
     last = len(table) - 1
@@ -278,10 +270,8 @@ def axis_taps(n_out, n_in, start, end, kind, radius, origin_at, accumulate):
     return first, weights
 
 
-@axis_taps.fallback
-def _(n_out, n_in, start, end, kind, radius, origin_at, accumulate):
-    if kind in (NN, NN_FUSED) or kind >= NN_CORNER:
-        return axis_taps.interpreted(n_out, n_in, start, end, kind, radius, origin_at, accumulate)
+@window_taps.fallback
+def _(n_out, n_in, start, end, kind, radius, origin_at):
     start, end, none = F32(start) - F32(origin_at), F32(end) - F32(origin_at), F32(0)
     table, support, taps = (
         filter_table.function(kind),
@@ -305,3 +295,18 @@ def _(n_out, n_in, start, end, kind, radius, origin_at, accumulate):
     for k in range(taps):  # in this order
         total = total + weights[:, k]
     return np.clip(index + origin_at, 1 - taps, n_in - 1), weights / np.reshape(total, (-1, 1))
+
+
+@kernel
+def axis_taps(n_out, n_in, start, end, kind, radius, origin_at, accumulate):
+    """The same for any filter. `accumulate`: see `nearest_taps`."""
+    if kind == NN:
+        return nearest_taps(n_out, n_in, start, end, origin_at, accumulate), np.ones((n_out, 1), np.float32)
+    if kind == NN_FUSED:
+        return fused_nearest_taps(n_out, n_in, start, end), np.ones((n_out, 1), np.float32)
+    if kind >= NN_CORNER:
+        return exact_taps(n_out, n_in, start, end, kind, radius)
+    return window_taps(n_out, n_in, start, end, kind, radius, origin_at)
+
+
+axis_taps.fallback()

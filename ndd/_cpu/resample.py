@@ -18,7 +18,7 @@ import math
 import numpy as np
 
 from ndd._compiled.intrinsics import array_at, empty, zeros
-from ndd._compiled.jit import kernel
+from ndd._compiled.jit import from_template, kernel
 from ndd._compiled.sample_loops import next_index
 from ndd._compiled.simd import PIXEL_WIDTH, sum_pixels
 from ndd._cpu.filter_taps import (
@@ -37,6 +37,7 @@ from ndd._cpu.filter_taps import (
     quantise,
     reach,
     tap_count,
+    window_taps,
 )
 from ndd._cpu.nearest_pixels import nearest_plane, pick_planes
 from ndd._tensor.memory import host_empty
@@ -199,8 +200,8 @@ def even_run(first, taps, low, high, channels, vector_width):
 
 @kernel
 def plane_taps(height, width, rows, columns, channels, start, end, kind, radius, whole, skip, vector_width):
-    """The plan of resampling an image along y and x: the order, the taps of both axes, and the run of elements in a row of the
-    result whose ties are rounded to even (`put_row`). `whole` and `skip`: see `resample_plan`."""
+    """The plan of resampling an image along y and x by DALI's filters: the order, the taps of both axes, and the run of elements
+    in a row of the result whose ties are rounded to even (`put_row`)."""
     top, bottom = reach(height, start[0], end[0], kind[0], radius[0])
     left, right = reach(width, start[1], end[1], kind[1], radius[1])
     y_taps, x_taps = tap_count(kind[0], radius[0]), tap_count(kind[1], radius[1])
@@ -208,27 +209,40 @@ def plane_taps(height, width, rows, columns, channels, start, end, kind, radius,
     down_first = rows * (right - left) * down_cost + rows * columns * across_cost < (
         (bottom - top) * columns * across_cost + rows * columns * down_cost
     )
-    if kind[0] > NN_FUSED or kind[1] > NN_FUSED:
-        down_first = False
-    # 1 and 0: True and False are types of their own, for each of which all of it would be compiled.
-    y = axis_taps(whole[0], height, start[0], end[0], kind[0], radius[0], 0 if down_first else top, 1)
-    x = axis_taps(whole[1], width, start[1], end[1], kind[1], radius[1], left if down_first else 0, 0)
+    y = window_taps(rows, height, start[0], end[0], kind[0], radius[0], 0 if down_first else top)
+    x = window_taps(columns, width, start[1], end[1], kind[1], radius[1], left if down_first else 0)
     even, behind = 0, columns * channels // vector_width * vector_width
-    if kind[1 if down_first else 0] in _NEAREST:
-        even = behind = 0
-    elif down_first:
+    if down_first:
         even, behind = even_run(x[0], x_taps, left, right, channels, vector_width)
-    order = DOWN if down_first else ACROSS
-    if kind[0] > NN_CENTRE or kind[1] > NN_CENTRE:
-        order, even, behind = ACROSS_IN_BYTES, 0, 0
-        if vector_width == REGISTER:  # bytes
-            quantise(y[1])
-            quantise(x[1])
-        y, x = cut_taps(y[0], y[1], skip[0], rows), cut_taps(x[0], x[1], skip[1], columns)
-    return order, y[0], y[1], x[0], x[1], even, behind
+    return DOWN if down_first else ACROSS, y[0], y[1], x[0], x[1], even, behind
 
 
 plane_taps.fallback()
+
+
+@kernel
+def exact_plane_taps(height, width, rows, columns, channels, start, end, kind, radius, whole, skip, vector_width):
+    """The same by torch's filters. `whole` and `skip`: see `resample_plan`."""
+    y = exact_taps(whole[0], height, start[0], end[0], kind[0], radius[0])
+    x = exact_taps(whole[1], width, start[1], end[1], kind[1], radius[1])
+    if vector_width == REGISTER:  # bytes
+        quantise(y[1])
+        quantise(x[1])
+    y, x = cut_taps(y[0], y[1], skip[0], rows), cut_taps(x[0], x[1], skip[1], columns)
+    return ACROSS_IN_BYTES, y[0], y[1], x[0], x[1], 0, 0
+
+
+exact_plane_taps.fallback()
+
+
+@kernel(merged=True)
+def mix_row(rows, index, weights, channels, begin, behind, left, first, x_weights, mixed, out):
+    """A weighted sum of the pixels `begin` to `behind` of some rows, resampled along x. It is compiled once for both orders:
+    as a part of `filter_planes` it was there twice, which took a sixth of the time to compile the loop."""
+    inside = mixed[(begin - left) * channels : (behind - left) * channels]
+    add_rows(rows, index, weights, begin * channels, behind * channels, inside)
+    _repeat_edges(mixed, channels, begin - left, behind - left)
+    along_row(mixed, channels, left, first, x_weights, out)
 
 
 @kernel
@@ -247,7 +261,6 @@ def filter_planes(image, out, channels, order, y_first, y_weights, x_first, x_we
         lo, hi = min(lo, x_first[x]), max(hi, x_first[x] + x_taps)
     a, b = max(lo, 0), min(hi, width)
     mixed = zeros((hi - lo) * channels + SPARE, np.float32)
-    inside = mixed[(a - lo) * channels : (b - lo) * channels]
     slots = 1 if down_first else y_taps
     ring = empty((slots, width_out + SPARE), np.float32)
     held = empty(slots, np.int64)
@@ -261,18 +274,14 @@ def filter_planes(image, out, channels, order, y_first, y_weights, x_first, x_we
             for k in range(y_taps):
                 index[k] = min(max(y_first[y] + k, 0), height - 1)
             if down_first:
-                add_rows(image[p], index, y_weights[y], a * channels, b * channels, inside)
-                _repeat_edges(mixed, channels, a - lo, b - lo)
-                along_row(mixed, channels, lo, x_first, x_weights, line)
+                mix_row(image[p], index, y_weights[y], channels, a, b, lo, x_first, x_weights, mixed, line)
             else:
                 for k in range(y_taps):
                     row = index[k]
                     index[k] = slot = row % slots
                     if held[slot] != row:
                         alone[0] = held[slot] = row
-                        add_rows(image[p], alone, needed, a * channels, b * channels, inside)
-                        _repeat_edges(mixed, channels, a - lo, b - lo)
-                        along_row(mixed, channels, lo, x_first, x_weights, ring[slot])
+                        mix_row(image[p], alone, needed, channels, a, b, lo, x_first, x_weights, mixed, ring[slot])
                         if in_bytes:
                             _bound_row(ring[slot], low, high)
                 add_rows(ring, index, y_weights[y], 0, width_out, ready)
@@ -338,8 +347,26 @@ def filter_loop(
     return True
 
 
-filter_loop.fallback(lambda *args: False)
-filter_loop.urgency = 2.0  # NumPy takes twenty times as long, and a photograph is decoded before by a library
+def loop_fields(order, sources, targets, dtypes, extents, sizes, start, end, kind, radius, whole, skip) -> tuple:
+    """The arguments of `filter_loop` after the first two, for images and results of these element types."""
+    source_like, like = [np.empty(0, dtype) for dtype in dtypes]
+    rows = map(np.ascontiguousarray, (extents, sizes, start, end, kind, radius, whole, skip))
+    return order, sources, targets, source_like, like, *rows, REGISTER // like.itemsize, *range_of(like.dtype)
+
+
+def _usual_fields() -> tuple:
+    """For bytes."""
+    numbers, pairs, floats = np.empty(0, np.int64), np.empty((0, 2), np.int64), np.empty((0, 2), F32)
+    rows = pairs, pairs, floats, floats, pairs.astype(np.int32), floats, pairs, pairs
+    return loop_fields(numbers, numbers, numbers, (np.uint8, np.uint8), *rows)
+
+
+filter_loop.usual = _usual_fields
+# Loops of their own: a program has filters of one rule, and torch's take a fifth of the time to compile.
+exact_filter_loop = from_template(filter_loop.function, filter_loop, "_exact", {}, plane_taps=exact_plane_taps)
+for _each in (filter_loop, exact_filter_loop):
+    _each.fallback(lambda *args: False)
+    _each.urgency = 2.0  # NumPy takes twenty times as long, and a photograph is decoded before by a library
 
 
 @kernel
@@ -376,13 +403,11 @@ def filter_axis(image, out, first, weights, period, even, behind, low, high):
     lo, hi = min(first[0], first[-1]), max(first[0], first[-1]) + taps
     a, b = max(lo, 0), min(hi, n)
     line, mixed = empty(n_out * inner + SPARE, np.float32), zeros((hi - lo) * inner + SPARE, np.float32)
-    inside, alone, needed = mixed[(a - lo) * inner : (b - lo) * inner], zeros(1, np.int64), np.ones(1, np.float32)
+    alone, needed = zeros(1, np.int64), np.ones(1, np.float32)
     lines = image.reshape(len(image), n * inner)
     for o in range(len(image)):
         alone[0], target = o, out[o].ravel()
-        add_rows(lines, alone, needed, a * inner, b * inner, inside)
-        _repeat_edges(mixed, inner, a - lo, b - lo)
-        along_row(mixed, inner, lo, first, weights, line)
+        mix_row(lines, alone, needed, inner, a, b, lo, first, weights, mixed, line)
         for at in range(0, n_out * inner, period):
             put_row(line[at : at + period], target[at : at + period], even, behind, low, high)
 
@@ -395,8 +420,10 @@ def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], *values:
     if axes[0] < 0:
         image, out, axes = image[None], out[None], tuple(axis + 1 for axis in axes)
     start, end, kind, _, whole, skip = values
-    if all([k in _NEAREST for k in kind.tolist()]):
+    nearest = [k in _NEAREST for k in kind.tolist()]
+    if all(nearest):
         return _pick(image, out, axes, start, end, kind, whole, skip)
+    exact = kind[0] > NN_FUSED
     # The loops write bytes and float32; other types are rounded afterwards, which saves compiling the loops for each pair of
     # types (5 s). Doing the same for their input would cost a fifth of the speed of 16-bit images.
     target = out if out.dtype in MADE else host_empty(out.shape, F32)
@@ -405,10 +432,12 @@ def resample(image: np.ndarray, out: np.ndarray, axes: tuple[int, ...], *values:
         k not in _EXACT or a != 0 or not b == n == m
         for k, a, b, n, m in zip(kind, start, end, extents, sizes, strict=True)
     ]
-    if moved == [True, True]:
+    if moved == [True, True] and (exact or not any(nearest)):
         y, x = axes
         channels = math.prod(out.shape[x + 1 :])
-        taps = plane_taps(*extents, *sizes, channels, *values, REGISTER // out.itemsize)
+        taps = (exact_plane_taps if exact else plane_taps)(
+            *extents, *sizes, channels, *values, REGISTER // out.itemsize
+        )
         planes = image.reshape(_plane(image.shape, y)), target.reshape(_plane(out.shape, y))
         filter_planes(*planes, channels, *taps, *range_of(target.dtype))
         rounding = sizes[1] * channels, *taps[-2:]

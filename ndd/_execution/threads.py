@@ -44,7 +44,8 @@ def _default_count() -> int:
 
 def get_num_threads() -> int:
     """The number of threads that CPU operators use by default: the last `set_num_threads`; otherwise the environment variable
-    `NDD_NUM_THREADS` or `DALI_NUM_THREADS`; otherwise the number of CPUs this process may run on.
+    `NDD_NUM_THREADS` or `DALI_NUM_THREADS`; otherwise the number of CPUs this process may
+    run on, at most the quota of its container (`docker run --cpus`, a pod's limit).
 
     Raises ValueError if `NDD_NUM_THREADS` or `DALI_NUM_THREADS` is not a positive number.
 

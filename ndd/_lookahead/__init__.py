@@ -72,7 +72,8 @@ How many cores it takes
 -----------------------
 If batches wait for the loop, or the loop for the GPU, in a dozen iterations in a row, JPEGs are decoded by the GPU's engines
 alone and with two threads, until the GPU waits for a batch (`pace.py`). The user's network is then the bound, and
-the cores are left to the user.
+the cores are left to the user. If the GPU is the bound, work for later batches begins in the middle of an iteration, where a
+training loop runs its network backward; a reader, of which many batches are ready, reads the next one then too.
 
 Switching it off
 ----------------

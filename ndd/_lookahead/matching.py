@@ -92,8 +92,12 @@ class _TakePrefetched:
             self.loop.requested.add(self.number)
         if self.process != os.getpid() and not self.future.done():
             return None  # the threads of the parent do not exist in a forked child
-        # Work for merged batches goes on even if the first of them is not taken.
-        if not (self.result.whole is not None and self.future.cancel()) and self.future.exception() is None:
+        if not self.future.done():
+            # Work for merged batches goes on even if the first of them is not taken.
+            if self.result.whole is not None and self.future.cancel():
+                return None
+            self.loop.pace.hurry()
+        if self.future.exception() is None:
             results = self.result.results()
             self.loop.pace.arrived()
             if results is not None and not any([store.partial for store in results]):

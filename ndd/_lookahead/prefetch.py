@@ -223,6 +223,7 @@ def _run(
     stream: Any,
 ) -> None:
     """On a thread of the lookahead: the results that the loop will ask for, and an event after them."""
+    loop.pace.wait_for_middle()
     batches = [store for reference in references if (store := reference()) is not None]  # which hold their iterations
     if not batches:
         return

@@ -14,7 +14,7 @@ def user_frame() -> types.FrameType:
     frame = sys._getframe(2)  # pyright: ignore[reportPrivateUsage]
     while frame.f_back is not None:
         module = frame.f_globals.get("__name__", "")
-        if module.partition(".")[0] != "ndd" and module != _BETWEEN:
+        if module[:4] not in ("ndd", "ndd.") and module != _BETWEEN:
             break
         frame = frame.f_back
     return frame

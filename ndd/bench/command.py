@@ -57,11 +57,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--count", type=int, help="repetitions of a part of soak (default: as many as it is known for)")
     parser.add_argument(
-        "--pictures", default="", choices=["", *PICTURES], help="loop: files of one kind, made of those of --data"
+        "--pictures",
+        default="",
+        choices=["", "all", *PICTURES],
+        help="loop: files of one kind, made of those of --data",
     )
     parser.add_argument("--hw-load", type=float, help="loop: the decoders' hw_decoder_load, 0 to 1 (default theirs)")
     parser.add_argument(
-        "--sides", default="", help="train: synthetic, resident, ndd, DALI pipeline, DALI dynamic, DataLoader"
+        "--sides",
+        default="",
+        help="with commas between; loop: ndd, DALI dynamic, DALI pipeline, torchvision, DataLoader; train: also synthetic, "
+        "resident",
     )
     parser.add_argument("--steps", type=int, help="train: steps that are timed (default 200, on a CPU 20)")
     parser.add_argument("--gpus", type=int, default=1, help="train: processes under torchrun, each with a GPU")
@@ -110,7 +116,9 @@ def sections(setting: Setting, args: argparse.Namespace) -> Iterator[Result]:
         from ndd.bench import loop
 
         sizes = [args.batch_size] if args.batch_size else None
-        yield from loop.measure(setting, args.data, sizes, args.images, args.only, args.pictures, args.hw_load)
+        yield from loop.measure(
+            setting, args.data, sizes, args.images, args.only, args.pictures, args.hw_load, args.sides
+        )
     if "detection" in wanted:
         from ndd.bench import detection
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,3 +75,12 @@ def enumerations(side: str) -> Any:
     from nvidia.dali import types
 
     return types
+
+
+def names_among(text: str, known: Sequence[str]) -> list[str]:
+    """The names in `text`, with commas between, in any case; all for an empty one. ValueError for a name that is not `known`."""
+    wanted = [name.strip().lower() for name in text.split(",")] if text else [name.lower() for name in known]
+    unknown = [name for name in wanted if name not in [each.lower() for each in known]]
+    if unknown:
+        raise ValueError(f"--sides: expected some of {', '.join(known)}, got {unknown[0]!r}")
+    return [name for name in known if name.lower() in wanted]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -54,6 +55,8 @@ PICTURES = {
     "tiff-cmyk": Kind(".tif", mode="CMYK", options={"compression": "tiff_lzw"}),
     "tiff-packbits": Kind(".tif", options={"compression": "packbits"}),
     "tiff-zstd": Kind(".tif", options={"compression": "zstd"}),
+    "tiff-jpeg": Kind(".tif", options={"compression": "jpeg", "quality": 90}),
+    "tiff-jpeg-ycbcr": Kind(".tif", mode="YCbCr", options={"compression": "jpeg", "quality": 90}),
     "tiff-predictor": Kind(".tif", options={"compression": "tiff_lzw", "tiffinfo": {317: 2}}),
     "bmp": Kind(".bmp"),
     "bmp-palette": Kind(".bmp", mode="P"),
@@ -68,7 +71,8 @@ def convert_pictures(folder: Path, root: Path, name: str) -> Path:
     from PIL import Image
 
     kind = PICTURES[name]
-    for file in scan(root).files[: kind.most]:
+
+    def convert(file: str) -> None:
         with Image.open(root / file) as image:
             image = image.convert(kind.mode)
         if kind.size is not None:
@@ -76,6 +80,9 @@ def convert_pictures(folder: Path, root: Path, name: str) -> Path:
         target = (folder / file).with_suffix(kind.ending)
         target.parent.mkdir(parents=True, exist_ok=True)
         image.save(target, **kind.options)
+
+    with ThreadPoolExecutor() as threads:
+        list(threads.map(convert, scan(root).files[: kind.most]))
     return folder
 
 

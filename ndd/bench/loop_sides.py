@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from ndd._execution.cpus import cpu_count
 from ndd.bench.rounds import synchronize
 from ndd.demo.folder import Folder, scan
 from ndd.demo.loop import MEAN, STD
@@ -29,7 +30,7 @@ _MOST_WORKERS = 16  # of DataLoader, a usual setting on such a machine; at most 
 
 def main(argv: list[str] | None = None) -> None:
     """Runs epochs of one side. Prints as JSON, for each but the first: images a second, this thread's CPU time for a batch in
-    ms, and the CPU time of Python's other threads by their names."""
+    ms, the process's for an image, and the CPU time of Python's other threads by their names."""
     parser = argparse.ArgumentParser()
     parser.add_argument("side", choices=SIDES)
     parser.add_argument("loop", choices=LOOPS)
@@ -49,20 +50,21 @@ def main(argv: list[str] | None = None) -> None:
     }[args.side]  # fmt: skip
     epochs = make(args, files, more)
     batches = max(1, len(files.files) // args.batch_size)
-    rates, spent = [], []
+    rates, spent, whole = [], [], []
     before: dict[str, float] = {}
     for k in range(args.rounds + 1):
         synchronize(args.device)
         if k == 1:
             before = _cpu_of_threads()
-        start, own = time.perf_counter(), time.thread_time()
+        start, own, all_threads = time.perf_counter(), time.thread_time(), time.process_time()
         count = sum(next(epochs) for _ in range(batches))
         spent.append((time.thread_time() - own) / batches * 1000)
         synchronize(args.device)
         rates.append(count / (time.perf_counter() - start))
+        whole.append((time.process_time() - all_threads) / count * 1000)
     each = args.rounds * batches / 1000
     others = {name: (seconds - before.get(name, 0.0)) / each for name, seconds in _cpu_of_threads().items()}
-    print(json.dumps([rates[1:], spent[1:], others]))
+    print(json.dumps([rates[1:], spent[1:], whole[1:], others]))
 
 
 def _cpu_of_threads() -> dict[str, float]:
@@ -250,9 +252,7 @@ def transforms(v2: Any, loop: str) -> Any:
 
 
 def _workers() -> int:
-    import os
-
-    return min(_MOST_WORKERS, len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 4)
+    return min(_MOST_WORKERS, cpu_count())
 
 
 if __name__ == "__main__":

@@ -6,7 +6,6 @@ import argparse
 import contextlib
 import importlib.util
 import json
-import os
 import sys
 import time
 from collections.abc import Callable
@@ -15,6 +14,7 @@ from statistics import median
 from types import ModuleType
 from typing import Any
 
+from ndd._execution.cpus import cpu_count
 from ndd.bench.train_sides import cpu_seconds
 from ndd.profiling import samples_of
 
@@ -78,7 +78,7 @@ def own_loop(script: ModuleType, args: Any) -> Callable[..., Any]:
 
     size = args.batch_size or getattr(script, "batch_size", _BATCH)
     shuffle = None if isinstance(dataset, IterableDataset) else True
-    workers = min(args.threads, os.cpu_count() or 1)
+    workers = min(args.threads, cpu_count())
     own = DataLoader(dataset, size, shuffle=shuffle, num_workers=workers, persistent_workers=True)
     return lambda: own
 

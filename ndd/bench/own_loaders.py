@@ -9,7 +9,6 @@ from __future__ import annotations
 import importlib
 import io
 import json
-import os
 import shutil
 import struct
 import subprocess
@@ -22,6 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ndd._execution.cpus import cpu_count
 from ndd.bench.rounds import Result
 
 _BATCH, _SIZE = 64, 224
@@ -96,7 +96,7 @@ def _zip(folder: Path, pictures: Sequence[bytes]) -> None:
 
 def _tars(folder: Path, pictures: Sequence[bytes]) -> None:
     """A tar for each core: the library's workers take whole archives."""
-    cores = os.cpu_count() or 1
+    cores = cpu_count()
     for shard in range(cores):
         write_tar(folder / f"{shard}.tar", list(enumerate(pictures))[shard::cores])
 
@@ -184,7 +184,7 @@ LOADERS = {
 
 def measure(pictures: Sequence[bytes], only: str = "", count: int = _COUNT, rounds: int = 3) -> Iterator[Result]:
     """Images a second of the reader and of the format's own loader, the best of some epochs of each in turn."""
-    workers = os.cpu_count() or 1
+    workers = cpu_count()
     for name, loader in LOADERS.items():
         if only.lower() not in name.lower():
             continue

@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
 
-from ndd.bench.libraries import Setting
+from ndd.bench.libraries import Setting, names_among
 from ndd.bench.rounds import Result
 from ndd.bench.train_sides import SIDES
 from ndd.demo.folder import PHOTOS, scan
@@ -58,12 +58,7 @@ def measure(
     `gpus`: the number of processes, each with a GPU; `numa`: torchrun's `--numa-binding`."""
     root = data or PHOTOS
     scan(root)  # raises an error for an unusable folder
-    wanted = [name.strip().lower() for name in sides.split(",")] if sides else [side.lower() for side in SIDES]
-    unknown = [name for name in wanted if name not in [side.lower() for side in SIDES]]
-    if unknown:
-        raise ValueError(f"--sides: expected some of {', '.join(SIDES)}, got {unknown[0]!r}")
-    chosen = [side for side in SIDES if side.lower() in wanted]
-    chosen = [side for side in chosen if "DALI" not in side or "DALI" in setting.libraries]
+    chosen = [side for side in names_among(sides, SIDES) if "DALI" not in side or "DALI" in setting.libraries]
     titles = [training.title() for training in TRAININGS[setting.device]]
     if not any([only.lower() in title.lower() for title in titles]):
         raise ValueError(f"--only: expected a part of one of {'; '.join(titles)}, got {only!r}")

@@ -31,6 +31,6 @@ def max(
     letter and for bool, float16 and float64 inputs.
 
     >>> import ndd
-    >>> ndd.reductions.max(ndd.tensor([[1, 2], [3, 0]]), axes=1).torch()
-    tensor([2, 3], dtype=torch.int32)
+    >>> ndd.reductions.max(ndd.tensor([[1.0, 2.0], [3.0, 0.0]]), axes=1).torch()
+    tensor([2., 3.])
     """

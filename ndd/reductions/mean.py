@@ -34,6 +34,6 @@ def mean(
     is not in the layout, for bool, float16 and float64 inputs, and for an unsupported `dtype`.
 
     >>> import ndd
-    >>> ndd.reductions.mean(ndd.tensor([[1, 2], [3, 5]]), axes=-1).torch()
+    >>> ndd.reductions.mean(ndd.tensor([[1.0, 2.0], [3.0, 5.0]]), axes=-1).torch()
     tensor([1.5000, 4.0000])
     """

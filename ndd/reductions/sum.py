@@ -34,6 +34,6 @@ def sum(
     is not in the layout, for bool, float16 and float64 inputs, and for an unsupported `dtype`.
 
     >>> import ndd
-    >>> ndd.reductions.sum(ndd.tensor([[1, 2], [3, 4]]), axes=0).torch()
-    tensor([4, 6])
+    >>> ndd.reductions.sum(ndd.tensor([[1.0, 2.0], [3.0, 4.0]]), axes=0).torch()
+    tensor([4., 6.])
     """

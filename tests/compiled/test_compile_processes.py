@@ -2,74 +2,22 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import subprocess
 import sys
 import textwrap
 import threading
 import time
-from multiprocessing.connection import Pipe
 
 import numpy as np
 import pytest
+from pretended_processes import Processes
 
 from ndd._compiled import compile_processes, kernel_cache
 from ndd._compiled.background import Background, Job
-from ndd._compiled.compile_processes import ELSEWHERE, ENDED, READY, STOP, STOPPED, Worker, Workers
+from ndd._compiled.compile_processes import ELSEWHERE, STOPPED, Workers
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-
-
-class Processes:
-    """Threads in place of processes: `asked` are the messages that they have received; `answers` says what one answers."""
-
-    def __init__(self, monkeypatch, count=1):
-        self.asked, self.answers, self.stopped = [], {}, threading.Event()
-        self.background = Background()
-        self.background.allowed = True
-        self.workers = self.background.workers
-        monkeypatch.setattr(Workers, "start", lambda *_: None)
-        for _ in range(count):
-            ours, theirs = Pipe()
-            self.workers._workers.append(Worker(ours))
-            threading.Thread(target=self._serve, args=(theirs,), daemon=True).start()
-
-    def _serve(self, connection):
-        connection.send_bytes(READY)
-        while True:
-            try:
-                message = connection.recv_bytes()
-            except (EOFError, OSError):
-                return
-            if message == STOP:
-                continue
-            self.asked.append(message)
-            answer = self.answers.pop(message, ENDED)
-            if answer is None:  # it ends
-                connection.close()
-                return
-            if answer == STOPPED:  # it compiles until it is stopped
-                with contextlib.suppress(EOFError):
-                    assert connection.recv_bytes() == STOP
-                    self.stopped.set()
-            with contextlib.suppress(OSError):
-                connection.send_bytes(answer)
-
-    def job(self, name, done, **more):
-        return Job(lambda: done.append(name), message=lambda: name.encode(), **more)
-
-    def begin(self, job):
-        """Requests a kernel, and waits until a process has been given it."""
-        self.background.do(job)
-        while not self.background._running:
-            pass
-
-    def run(self, *jobs):
-        *before, last = jobs
-        self.background._jobs += before
-        self.background.do(last)
-        self.background.finish()
 
 
 def test_a_process_compiles_and_the_program_loads(monkeypatch):

@@ -31,7 +31,7 @@ from encoded import KINDS, cmyk, made, photo, rare, read, real
 import ndd
 
 SEED = 20
-FILES_IN_CI = 160
+FILES_IN_CI = 100
 PATIENCE = 120  # seconds for one file: the slowest takes 0.3 of a free core, and there may be none
 MAX_PIXELS = 1 << 20
 MAX_GROWTH = 600 << 20  # bytes of memory that a process may take more at its end than after its first files

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+import warm_interpreter
 
 import ndd
 
@@ -21,5 +20,5 @@ def test_import_asks_for_queues(wish, expected):
         environment["CUDA_DEVICE_MAX_CONNECTIONS"] = wish
     code = "import os, torch, ndd; print(os.environ['CUDA_DEVICE_MAX_CONNECTIONS'], torch.cuda.is_initialized())"
     environment["PYTHONPATH"] = _ROOT
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    done = warm_interpreter.run(code, env=environment)
     assert done.stdout.split() == [expected, "False"]

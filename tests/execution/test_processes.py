@@ -79,7 +79,7 @@ barrier, pool = threading.Barrier(3), ndd.ThreadPool(3)
 pool.run(lambda i: barrier.wait(), 3)
 print(sorted([t.name for t in threading.enumerate() if t.name.startswith("ndd-worker")]))
 """
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100, check=True)
+    ran = warm_interpreter.run(program)
     assert ran.stdout.splitlines() == ["['ndd-worker-0', 'ndd-worker-1']", "[]"]
 
 

@@ -76,7 +76,7 @@ def pictures() -> list[bytes]:
     ]  # fmt: skip
     cases = [(picture, options) for options in kinds for picture in (rgb, rgb.convert("L"))]
     result = []
-    for picture, options in (*cases, (rgb.convert("CMYK"), {})):
+    for picture, options in (*cases, (rgb.convert("CMYK"), {}), (rgb, {"keep_rgb": True})):
         file = io.BytesIO()
         picture.save(file, "JPEG", **{"quality": 80, **options})
         result.append(file.getvalue())
@@ -186,7 +186,7 @@ def decoded_by_kernel(data: np.ndarray, header: Any, window: tuple[int, ...], ch
     for pattern, tables in zip(PATTERNS, (lookups(), KEPT), strict=True):  # tables of other files change nothing
         out, scratch = fenced((y1 - y0) * (x1 - x0) * channels), fenced(jpeg.room(data.size, x1 - x0))
         out[:], scratch[:] = pattern, pattern
-        place = np.array([*window, y0, x0, x1 - x0, channels])
+        place = np.array([*window, y0, x0, x1 - x0, channels, header.coded_rgb])
         if header.progressive:
             made = progressive._decode(data, out, place, scratch)
         else:

@@ -1,27 +1,33 @@
-"""Mutated pictures and their parts for kernels that write through pointers: PNG, LZW and PackBits of TIFF, run lengths of BMP; in
-memory between fences."""
+"""Mutated pictures and their parts for kernels that write through pointers: PNG; LZW, PackBits and JPEG of TIFF; run lengths of
+BMP; in memory between fences."""
 
 from __future__ import annotations
 
 import functools
 import io
+import math
 import random
 import struct
 import zlib
 from collections.abc import Callable
+from typing import Any
+from unittest import mock
 
 import numpy as np
 from hostile.bounds_checked import Parser, fenced, fenced_copy
 from hostile.media import PATTERNS, LeftError, cut, odd
 from picture_writers.png import parts
+from picture_writers.tiff import GRAY, JPEG, RGB, YCBCR, tiff
 from PIL import Image
 
 from ndd._compiled.thread_team import ALONE, joined
-from ndd.decoders.backends import tiff_lzw, tiff_packbits
+from ndd.decoders.backend import Options, Unreadable
+from ndd.decoders.backends import tiff as tiff_backend, tiff_jpeg, tiff_lzw, tiff_packbits
 from ndd.decoders.backends.bmp_runs import unpack_runs
-from ndd.decoders.headers import png as headers
+from ndd.decoders.headers import png as headers, tiff as tiff_headers
 from ndd.decoders.headers.tiff_directory import STRIP_BYTES, STRIPS, Directory
 from ndd.decoders.png import kernels, libdeflate, libpng
+from ndd.types import DALIImageType
 
 # ---- PNG
 
@@ -179,6 +185,62 @@ def read_chunk(unpack: Callable[..., bool], made: tuple[bytes, int]) -> None:
     np.testing.assert_array_equal(*result)
 
 
+# ---- JPEG in TIFF
+
+
+@functools.cache
+def jpeg_tiffs() -> list[bytes]:
+    rgb = np.asarray(Image.fromarray(np.random.default_rng(0).integers(0, 255, (5, 7, 3), np.uint8)).resize((57, 43)))
+    forms: list[dict[str, Any]] = [
+        {"colours": RGB}, {"colours": YCBCR, "tags": {530: [2, 2]}}, {"colours": YCBCR, "tags": {530: [2, 1]}},
+        {"colours": YCBCR, "tags": {347: None}}, {"colours": GRAY, "pixels": rgb[..., :1]},
+    ]  # fmt: skip
+    layouts = {"rows": 16}, {"rows": 43}, {"tile": 32}
+    return [tiff(**{"pixels": rgb, "compression": JPEG, **a, **b}).tobytes() for a in forms for b in layouts]
+
+
+def make_jpeg_tiff(rng: random.Random) -> bytes:
+    """Changed tables and chunks; then places, sizes and extents that lie."""
+    data = bytearray(rng.choice(jpeg_tiffs()))
+    marks = [k for k in range(8, len(data) - 20) if data[k] == 0xFF and data[k + 1] not in (0, 0xFF)]
+    end = int.from_bytes(data[4:8], "little")
+    for _ in range(rng.choice([0, 1, 1, 2, 3])):
+        near = rng.choice(marks) + rng.randrange(20), rng.randrange(8, end), rng.randrange(end, len(data))
+        place = rng.choice(near)
+        data[place] = odd(rng, 8, data[place])
+    return bytes(data)
+
+
+def read_jpeg_tiff(content: bytes) -> None:
+    data = fenced_copy(content)
+    header = tiff_headers.read_header(data.data)
+    if header is None or header.height * header.width > 1 << 16 or header.channels not in (1, 3):
+        raise LeftError("no header, or of too many pixels")
+    options = Options(DALIImageType.ANY_DATA, np.dtype(np.uint8), True, None)
+    y, x = header.height // 3, header.width // 3
+    window = y, x, header.height - y // 2, header.width - x // 2
+    results: list[list[np.ndarray | None]] = []
+    for pattern in PATTERNS:
+
+        def taken(shape: tuple[int, ...], dtype: Any, pattern: int = pattern) -> np.ndarray:
+            memory = fenced(math.prod(shape)).reshape(shape)
+            memory[...] = pattern
+            return memory
+
+        try:
+            with mock.patch.object(tiff_jpeg, "host_empty", taken):
+                results.append([tiff_backend.decode(data, header, options, part) for part in (None, window)])
+        except Unreadable:
+            raise LeftError("refused") from None
+    whole, part = results[0]
+    if whole is None:
+        raise LeftError("left to libtiff")
+    for one, other in zip(*results, strict=True):
+        np.testing.assert_array_equal(one, other)
+    if part is not None:
+        np.testing.assert_array_equal(part, whole[window[0] : window[2], window[1] : window[3]])
+
+
 # ---- run lengths
 
 
@@ -209,5 +271,6 @@ PARSERS = {
     "PNG by the kernel": Parser(make_png, read_png),
     "LZW of TIFF": Parser(make_lzw, functools.partial(read_chunk, tiff_lzw.unpack)),
     "PackBits of TIFF": Parser(make_packbits, functools.partial(read_chunk, tiff_packbits.unpack)),
+    "JPEG of TIFF": Parser(make_jpeg_tiff, read_jpeg_tiff),
     "run lengths of BMP": Parser(make_runs, read_runs),
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 
 import numpy as np
@@ -72,6 +73,45 @@ def test_a_gpu_with_work_before_it_relaxes_the_pace_and_keeps_it_so():
     for k in range(100):
         pace.took(None, 100.0 + k, ahead_of_gpu=True)
     assert pace.relaxed
+
+
+def test_work_begins_in_the_middle_of_an_iteration_if_the_gpu_is_the_bound(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("ndd._lookahead.pace.perf_counter", lambda: now[0])
+    pace, waits = Pace(), []
+    monkeypatch.setattr(pace._hurry, "wait", waits.append)
+
+    def taken(finished, ahead_of_gpu=True):
+        now[0] += 0.02
+        pace.took(None if finished is None else now[0] - finished, now[0], ahead_of_gpu)
+        now[0] += 0.004  # a thread begins
+        waits.clear()
+        pace.wait_for_middle()
+        now[0] -= 0.004
+        return [round(wait, 6) for wait in waits]
+
+    for _ in range(_STEADY + _GRACE):
+        taken(0.05)
+    assert pace.relaxed
+    assert taken(0.05) == [0.006]
+    assert taken(0.015) == []  # it was made within the iteration: there is no time to lose
+    assert taken(None) == []
+    assert taken(0.05, ahead_of_gpu=False) == []  # the loop's Python is the bound
+    now[0] += 10  # a validation
+    taken(0.05)
+    assert taken(0.05) == [0.006]
+    pace.relaxed = False
+    assert taken(0.05) == []
+
+
+def test_a_loop_that_waits_for_a_batch_ends_the_wait_for_the_middle():
+    pace = Pace()
+    pace.relaxed, pace._middle = True, time.perf_counter() + 30
+    waiting = threading.Thread(target=pace.wait_for_middle)
+    waiting.start()
+    pace.hurry()
+    waiting.join(10)
+    assert not waiting.is_alive()
 
 
 class Passed:

@@ -6,16 +6,16 @@ import io
 import struct
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from PIL import Image
 
-NONE, LZW, DEFLATE, PACKBITS, OLD_DEFLATE, ZSTD = 1, 5, 8, 32773, 32946, 50000
+NONE, LZW, JPEG, DEFLATE, PACKBITS, OLD_DEFLATE, ZSTD = 1, 5, 7, 8, 32773, 32946, 50000
 WHITE_IS_ZERO, GRAY, RGB, PALETTE, CMYK, YCBCR, LAB = 0, 1, 2, 3, 5, 6, 8
 UNSIGNED, SIGNED, FLOAT = 1, 2, 3
-_BYTE, _SHORT, _LONG, _RATIONAL, _LONG8 = 1, 3, 4, 5, 16
-_CODES = {_BYTE: "B", _SHORT: "H", _LONG: "I", _LONG8: "Q"}
+_BYTE, _SHORT, _LONG, _RATIONAL, _UNDEFINED, _LONG8 = 1, 3, 4, 5, 7, 16
+_CODES = {_BYTE: "B", _UNDEFINED: "B", _SHORT: "H", _LONG: "I", _LONG8: "Q"}
 _LONGS = (256, 257, 273, 278, 279, 322, 323, 324, 325)
 
 
@@ -39,8 +39,13 @@ def tiff(
     """The file of pixels H x W x C, numbers of `bits` bits.
 
     `colours`: what they mean, None for no such tag; `kind`: the sample format; `predictor`: 2 stores differences to the pixel on
-    the left, 3 the same of the bytes of floats; `tags`: further ones, or None in place of one that shall be missing.
+    the left, 3 the same of the bytes of floats; `tags`: further ones, or None in place of one that shall be missing. JPEG takes
+    red, green and blue also for YCbCr, whose subsampling the tag 530 says; without tag 347 each chunk has tables of its own.
     """
+    if compression == JPEG:
+        factors = tuple((tags or {}).get(530) or (1, 1))
+        own = 347 in (tags or {})
+        tags = {347: [*as_jpeg(pixels, colours, factors, 1)], **(tags or {})}
     height, width, channels = pixels.shape
     high, wide = (tile, tile) if tile else (rows, width)
     grids = [pixels[:, :, c : c + 1] for c in range(channels)] if planes else [pixels]
@@ -49,9 +54,11 @@ def tiff(
     places, sizes = [], []
     for grid in grids:
         for part in _parts(grid, high, wide, bool(tile)):
-            stored = _compressed(
-                _rows(_predicted(part, predictor, bits), bits, order, predictor), compression, fill_order
-            )
+            if compression == JPEG:
+                stored = as_jpeg(part, colours, factors, 0 if own else 2)
+            else:
+                rows_of_bytes = _rows(_predicted(part, predictor, bits), bits, order, predictor)
+                stored = _compressed(rows_of_bytes, compression, fill_order)
             places.append(len(body))
             sizes.append(len(stored))
             body += stored
@@ -67,6 +74,15 @@ def tiff(
     own = {RGB: 3, YCBCR: 3, LAB: 3, CMYK: 4}.get(colours or 0, 1)
     known |= {338: [0] * (channels - own)} if channels > own and colours is not None else {}
     return _with_directory(body, {t: v for t, v in (known | dict(tags or {})).items() if v is not None}, order, big)
+
+
+def as_jpeg(part: np.ndarray, colours: int | None, factors: Sequence[int], stream: int, **options: Any) -> bytes:
+    """A chunk as a JPEG. `stream` is Pillow's: whole, only the tables, all but the tables."""
+    held = io.BytesIO()
+    form = {"keep_rgb": True} if colours == RGB else {"subsampling": sum(factors) - 2}
+    image = Image.fromarray(part[:, :, 0] if part.shape[2] == 1 else part)
+    image.save(held, "JPEG", quality=80, streamtype=stream, **({} if part.shape[2] == 1 else form), **options)
+    return held.getvalue()
 
 
 def _parts(grid: np.ndarray, high: int, wide: int, padded: bool) -> Iterator[np.ndarray]:
@@ -126,7 +142,7 @@ def _with_directory(body: bytearray, tags: dict[int, Sequence[int]], order: str,
         if tag in (529, 532):  # fractions
             kind, held = _RATIONAL, b"".join(struct.pack(f"{order}II", round(n * 10000), 10000) for n in numbers)
         else:
-            kind = (_LONG8 if big else _LONG) if tag in _LONGS else _SHORT
+            kind = _UNDEFINED if tag == 347 else (_LONG8 if big else _LONG) if tag in _LONGS else _SHORT
             held = struct.pack(f"{order}{len(numbers)}{_CODES[kind]}", *numbers)
         if len(held) > room:
             place, stored = len(body), held

@@ -1,14 +1,9 @@
 """Texts and other Python objects of samples: aligned with the arrays through orders, skips, workers and captured loops; a
 reader of one's own, as its documentation shows it."""
 
-import inspect
-import subprocess
-import sys
-import textwrap
-from pathlib import Path
-
 import numpy as np
 import pytest
+from reference_pages import documented_reader
 from torch.utils.data import DataLoader
 
 import ndd
@@ -114,16 +109,12 @@ def test_a_kind_that_changes_is_an_error():
         list(Changing().next_epoch(4))
 
 
-def example_of_a_reader():
-    """The class in the documentation of `Reader`."""
-    text = inspect.getdoc(ndd.readers.Reader)
-    start = text.index("    class LineStore(")
-    return textwrap.dedent(text[start : text.index("\n\nAttributes:")])
-
-
 def test_the_documented_reader_reads(tmp_path):
+    """A type checker accepts it: `stubs/test_user_code.py`."""
     (tmp_path / "a.txt").write_text("one\ntwo\nthree")
-    program = f"import ndd\n{example_of_a_reader()}\n"
+    lines = documented_reader()
+    assert len(lines.strip().splitlines()) <= 18
+    program = f"import ndd\n{lines}\n"
     names = {"__name__": "documented"}
     exec(program, names)
     reader = names["Lines"](path=str(tmp_path / "a.txt"), shuffle="global", seed=1)
@@ -131,20 +122,3 @@ def test_the_documented_reader_reads(tmp_path):
     assert reader[1] == ("two",)
     with pytest.raises(TypeError, match="path"):
         names["Lines"]()
-
-
-@pytest.mark.slow
-def test_a_type_checker_accepts_the_documented_reader(tmp_path):
-    lines = example_of_a_reader()
-    assert len(lines.strip().splitlines()) <= 18
-    use = 'reader = Lines(path="a.txt", shuffle="global")\nfor (line,) in reader.next_epoch():\n    print(line)\n'
-    (tmp_path / "own.py").write_text(f"import ndd\n\n{lines}\n\n{use}")
-    (tmp_path / "pyrightconfig.json").write_text(
-        f'{{"typeCheckingMode": "strict", "extraPaths": ["{Path(ndd.__file__).parents[1]}"], "reportMissingModuleSource": false}}'
-    )
-    done = subprocess.run(
-        [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, "-p", str(tmp_path)],
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stdout

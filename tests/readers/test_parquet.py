@@ -2,12 +2,11 @@
 
 import gc
 import importlib
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import pytest
+import warm_interpreter
 
 import ndd
 from ndd.readers import Parquet
@@ -243,4 +242,5 @@ def test_pandas_is_not_imported(tmp_path):
         "assert reader[0][2].torch().item() is True and reader[0][4].torch().tolist() == [1]\n"
         "assert 'pyarrow' in sys.modules and 'pandas' not in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", program, str(tmp_path)], check=True)
+    done = warm_interpreter.run(program, str(tmp_path))
+    assert done.returncode == 0, done.stderr

@@ -71,6 +71,30 @@ class Memory(Reader):
         return Output("data", ndd.int32, 1), Output("number", ndd.int32, 1)
 
 
+def test_the_last_of_many_batches_is_read_in_the_middle_of_an_iteration():
+    """The first half is the loop's: a thread that read meanwhile would take the interpreter from it."""
+    store = Slow(1000)
+    reader = Memory(store=store)
+    read, record = [], store.record
+    store.record = lambda number: (read.append(time.perf_counter()), record(number))[1]
+    epoch = reader.next_epoch(batch_size=1)
+    next(epoch)
+    ahead = reader._session.ahead
+    ahead.peek(4)
+    let_read_on(reader)
+    for k in range(6):
+        time.sleep(0.06)
+        count, taken = len(read), time.perf_counter()
+        next(epoch)
+        let_read_on(reader)
+        assert len(read) == count + 1
+        if k:
+            assert read[-1] - taken >= 0.029
+    for _ in range(3):  # now several are missing, and threads read at once
+        next(epoch)
+    assert ahead._pause() is None
+
+
 def test_no_thread_before_and_none_after(numbered, own_threads):
     reader = File(files=numbered(8))
     epoch = reader.next_epoch(batch_size=2)

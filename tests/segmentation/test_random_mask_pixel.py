@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cases import EachSample, each_of
 from compare import check_same
-from selection import drawn
+from selection import drawn, repeated
 
 import ndd
 
@@ -43,7 +43,7 @@ def random_masks(rng, i):
 @pytest.mark.oracle
 def test_the_same_pixels_as_dali(dali):
     rng = np.random.default_rng(8)
-    for i in range(40):
+    for i in repeated(40, 13):
         masks, arguments = random_masks(rng, i)
 
         def call(m):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from cases import each_of
 from compare import check_same
-from selection import drawn
+from selection import drawn, repeated
 
 import ndd
 from ndd.segmentation.random_object_bbox import _cached
@@ -45,7 +45,7 @@ def random_masks(rng, i):
 @pytest.mark.oracle
 def test_the_same_objects_as_dali(dali):
     rng = np.random.default_rng(9)
-    for i in range(60):
+    for i in repeated(60, 20):
         masks, arguments = random_masks(rng, i)
 
         def call(m, cached=False):

@@ -5,9 +5,9 @@ Satellites and microscopes write files of 5 and more channels, and separate plan
 none of these, and divides premultiplied colours by alpha. OpenCV leaves planes of 16 bits unwritten, and mirrors turned
 pictures of 16 bits twice. This decoder returns all numbers as they are stored.
 
-Uncompressed chunks, deflate, LZW, PackBits and Zstandard are unpacked here, so that gray, RGB and CMYK of 8 bits, which Pillow
-reads too, take between a sixth and two thirds of its time; a file that fails here is left to it. Pillow unpacks LZMA: it gets a
-chunk as a gray picture whose width is the number of bytes in a row.
+Uncompressed chunks, deflate, LZW, PackBits, Zstandard and JPEG are unpacked here, so that gray, RGB and CMYK of 8 bits, which
+Pillow reads too, take between a sixth and two thirds of its time; a file that fails here is left to it. Pillow unpacks LZMA: it
+gets a chunk as a gray picture whose width is the number of bytes in a row.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import io
 import struct
 import zlib
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,8 @@ import numpy as np
 from ndd._execution.errors import raise_signalled
 from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Options, Unreadable, Window
-from ndd.decoders.backends import libzstd, pillow, tiff_colors as _tiff_colours, tiff_lzw, tiff_packbits
+from ndd.decoders.backends import libzstd, pillow, tiff_colors as _tiff_colours, tiff_jpeg, tiff_lzw, tiff_packbits
+from ndd.decoders.backends.tiff_jpeg import Chunk
 from ndd.decoders.backends.tiff_predictor import add_left
 from ndd.decoders.headers import tiff_directory as tiff
 from ndd.decoders.headers.header import Header
@@ -49,9 +51,9 @@ _TAGS = {
     tiff.STRIP_ROWS, tiff.STRIP_BYTES, tiff.PLANAR, tiff.PREDICTOR, tiff.TILE_WIDTH, tiff.TILE_ROWS, tiff.TILES,
     tiff.TILE_BYTES, tiff.SAMPLE_FORMAT, tiff.COLOUR_MAP, tiff.LUMA, tiff.SUBSAMPLING, tiff.BLACK_AND_WHITE,
 }  # fmt: skip
-_NONE, _LZW, _DEFLATE, _PACKBITS, _LZMA, _ZSTANDARD = 1, 5, (8, 32946), 32773, 34925, 50000
+_NONE, _LZW, _JPEG, _DEFLATE, _PACKBITS, _LZMA, _ZSTANDARD = 1, 5, 7, (8, 32946), 32773, 34925, 50000
 _UNPACK = {_LZW: tiff_lzw.unpack, _PACKBITS: tiff_packbits.unpack, _ZSTANDARD: libzstd.unpack}
-_UNPREDICTED = (_NONE, _PACKBITS)  # libtiff applies no predictor to these, whatever the file says
+_UNPREDICTED = (_NONE, _JPEG, _PACKBITS)  # libtiff applies no predictor to these, whatever the file says
 # Predictors: differences from the pixel on the left, of numbers or of the bytes of floats.
 _HORIZONTAL, _FLOATING = 2, 3
 _WHOLE = {
@@ -59,6 +61,7 @@ _WHOLE = {
     (32, SIGNED): "i4", (16, FLOAT): "f2", (32, FLOAT): "f4", (64, FLOAT): "f8",
 }  # fmt: skip
 _MOST_NUMBERS = 1 << 20  # of a tag
+_MOST_TABLES = 4096  # bytes; the standard's take 574
 _ANY_CHUNK = 1 << 24  # bytes that a chunk may always have; the picture bounds larger chunks
 
 
@@ -106,7 +109,13 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
         unused = 16 - layout.bits if 8 < layout.bits < 16 and layout.colours != PALETTE else 0
         part = window or seen or (0, 0, layout.height, layout.width)
         with_alpha = options.output_type == DALIImageType.ANY_DATA
-        image = _tiff_colours.shown(_values(data, layout, part), layout.colours, layout.bits, tags, with_alpha)
+        if layout.compression == _JPEG:
+            image = tiff_jpeg.pixels(
+                _chunks(data, layout, part), part, layout.columns, layout.channels, layout.colours == RGB,
+                _jpeg_tables(directory), len(data),
+            )  # fmt: skip
+        else:
+            image = _tiff_colours.shown(_values(data, layout, part), layout.colours, layout.bits, tags, with_alpha)
     except MemoryError:
         raise
     except Exception as error:  # struct.error, zlib.error, ValueError, errors of Pillow: a broken file
@@ -115,7 +124,8 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
             return None
         raise Unreadable from error
     # DALI leaves such files to OpenCV.
-    by_opencv = unused > 0 or layout.planes > 1 or layout.colours in (CMYK, YCBCR) or header.orientation != 1
+    by_opencv = unused > 0 or layout.planes > 1 or header.orientation != 1
+    by_opencv |= layout.colours in (CMYK, YCBCR) and layout.compression != _JPEG
     image = np.ascontiguousarray(channels_as(image, options.output_type, by_opencv, unused))
     if seen is None:
         return image
@@ -133,14 +143,28 @@ def _tags(directory: Directory) -> dict[int, tuple[float, ...]]:
     }
 
 
+def _jpeg_tables(directory: Directory) -> bytes:
+    """The tables that the chunks share; empty if there are none."""
+    entry = next((e for e in directory.entries() if e.tag == tiff.JPEG_TABLES), None)
+    if entry is None:
+        return b""
+    if entry.count > _MOST_TABLES:
+        raise ValueError("JPEG tables that are too large")
+    return directory.content(entry)
+
+
 def _first(tags: dict[int, tuple[Any, ...]], tag: int, default: int) -> int:
     return tags.get(tag, (default,))[0]
+
+
+def _compression(tags: dict[int, tuple[Any, ...]]) -> int:
+    return _first(tags, tiff.COMPRESSION, _NONE)
 
 
 def _is_left(directory: Directory, tags: dict[int, tuple[Any, ...]]) -> bool:
     """Whether this decoder leaves such a file to other libraries: they read it equally well, or nothing reads it."""
     colours, channels = _first(tags, tiff.COLOURS, -1), _first(tags, tiff.CHANNELS, 1)
-    if _first(tags, tiff.COMPRESSION, _NONE) not in (_NONE, *_DEFLATE, *_UNPACK, _LZMA) or colours == LAB:
+    if _compression(tags) not in (_NONE, *_DEFLATE, *_UNPACK, _LZMA) or colours == LAB:
         return True
     if colours < 0 or _first(tags, tiff.PLANAR, 1) != 1 or not directory.is_common:
         return False
@@ -154,8 +178,12 @@ def _is_left(directory: Directory, tags: dict[int, tuple[Any, ...]]) -> bool:
 
 def _is_plain(tags: dict[int, tuple[Any, ...]]) -> bool:
     """Whether Pillow reads such a file correctly, but more slowly."""
-    colours, bits = _first(tags, tiff.COLOURS, -1), {*tags.get(tiff.BITS, ())}
-    unpacked_here = _first(tags, tiff.COMPRESSION, _NONE) in (_NONE, *_DEFLATE, *_UNPACK)
+    colours, bits, compression = _first(tags, tiff.COLOURS, -1), {*tags.get(tiff.BITS, ())}, _compression(tags)
+    if compression == _JPEG:
+        form = colours, _first(tags, tiff.CHANNELS, 1), _first(tags, tiff.PLANAR, 1)
+        plain = form in ((GRAY, 1, 1), (RGB, 3, 1), (YCBCR, 3, 1))
+        return plain and bits == {8} and {*tags.get(tiff.SAMPLE_FORMAT, ())} <= {UNSIGNED}
+    unpacked_here = compression in (_NONE, *_DEFLATE, *_UNPACK)
     return unpacked_here and colours in (GRAY, RGB, CMYK) and bits == {8}
 
 
@@ -166,7 +194,7 @@ def _layout(directory: Directory, tags: dict[int, tuple[Any, ...]], total: int) 
     (bits,), (kind,) = set(tags.get(tiff.BITS, (1,))), set(tags.get(tiff.SAMPLE_FORMAT, (UNSIGNED,)))
     kind = UNSIGNED if kind == UNSAID else kind
     whole = _WHOLE.get((bits, kind))
-    compression, planar = _first(tags, tiff.COMPRESSION, _NONE), _first(tags, tiff.PLANAR, 1)
+    compression, planar = _compression(tags), _first(tags, tiff.PLANAR, 1)
     predictor = 1 if compression in _UNPREDICTED else _first(tags, tiff.PREDICTOR, 1)
     unit = tuple(tags.get(tiff.SUBSAMPLING, (2, 2))) if colours == YCBCR else (1, 1)
     readable = (
@@ -215,11 +243,24 @@ def _is_predicted(predictor: int, kind: str | None, unit: tuple[int, ...]) -> bo
 
 def _values(data: np.ndarray, layout: _Layout, part: Window) -> np.ndarray:
     """The numbers of a part of the picture, height x width x channels. Chunks outside it are not unpacked."""
-    (y0, x0, y1, x1), rows, columns, depth = part, layout.rows, layout.columns, layout.depth
+    (y0, x0, y1, x1), depth = part, layout.depth
+    out: Any = None  # allocated when the first chunk is good: a header may claim any size
+    for stored, plane, top, left, high in _chunks(data, layout, part):
+        values = _chunk(stored, high, layout)
+        if out is None:
+            out = host_empty((y1 - y0, x1 - x0, layout.channels), values.dtype)
+        inside = values[max(y0 - top, 0) : y1 - top, max(x0 - left, 0) : x1 - left]
+        target = out[max(top - y0, 0) :, max(left - x0, 0) :, plane * depth : (plane + 1) * depth]
+        target[: inside.shape[0], : inside.shape[1]] = inside
+    return out
+
+
+def _chunks(data: np.ndarray, layout: _Layout, part: Window) -> Iterator[Chunk]:
+    """The chunks with pixels of a part of the picture."""
+    (y0, x0, y1, x1), rows, columns = part, layout.rows, layout.columns
     if y1 > layout.height or x1 > layout.width:
         raise ValueError("a part that reaches outside the picture")
     chunks = iter(zip(layout.places, layout.sizes, strict=True))
-    out: Any = None  # allocated when the first chunk is good: a header may claim any size
     for plane in range(layout.planes):
         for top in range(0, layout.height, rows):
             high = rows if layout.tiled else min(rows, layout.height - top)
@@ -227,15 +268,8 @@ def _values(data: np.ndarray, layout: _Layout, part: Window) -> np.ndarray:
                 place, size = next(chunks)
                 if place > len(data) or size > len(data) - place:
                     raise ValueError("a chunk ends beyond the file")
-                if top >= y1 or left >= x1 or top + high <= y0 or left + columns <= x0:
-                    continue
-                values = _chunk(data[place : place + size], high, layout)
-                if out is None:
-                    out = host_empty((y1 - y0, x1 - x0, layout.channels), values.dtype)
-                inside = values[max(y0 - top, 0) : y1 - top, max(x0 - left, 0) : x1 - left]
-                target = out[max(top - y0, 0) :, max(left - x0, 0) :, plane * depth : (plane + 1) * depth]
-                target[: inside.shape[0], : inside.shape[1]] = inside
-    return out
+                if top < y1 and left < x1 and top + high > y0 and left + columns > x0:
+                    yield Chunk(data[place : place + size], plane, top, left, high)
 
 
 def _chunk(stored: np.ndarray, high: int, layout: _Layout) -> np.ndarray:

@@ -11,6 +11,7 @@ from ndd._compiled.unaligned import load_bits
 _CLEAR, _FIRST, _CODES = 256, 258, 4096  # 257 ends the data
 _LEAST, _MOST = 9, 12  # bits of a code
 _WORD = 8  # bytes that are copied at once
+_ONE, _TWO, _THREE, _SEVEN, _LONGEST, _CLEARS = (np.uint64(n) for n in (1, 2, 3, 7, _WORD, _CLEAR))
 
 
 @kernel(light=True)
@@ -20,6 +21,33 @@ def _last_bytes(data, byte):
     for k in range(byte, byte + 8):
         word = word << np.uint64(8) | np.uint64(data[k] if k < data.size else 0)
     return word
+
+
+@kernel(forceinline=True)
+def _unpack_short(data, out, starts, sizes, at, written, size, free, cleared, width):
+    """Writes strings of up to `_WORD` bytes, which nearly all are in a photograph, until another code comes, or the width of
+    codes changes, or an end is near. Three quarters of the time of `unpack` alone, because so little is to be checked."""
+    place, last, width_ = np.uint64(at), 8 * np.int64(data.size) - 64, np.uint64(width)
+    to, before, behind = np.uint64(written), np.uint64(size), np.uint64(64) - width_
+    new, full = np.uint64(free), np.uint64((1 << width) - (1 if width < _MOST else 0))
+    first, room = np.uint64(cleared), np.int64(out.size) - _WORD
+    while new < full and np.int64(place) <= last and np.int64(to) <= room:
+        code = load_bits(data, place >> _THREE) << (place & _SEVEN) >> behind
+        if code >= new or code - _CLEARS < _TWO:
+            break
+        length = np.uint64(sizes[code])
+        if length > _LONGEST:
+            break
+        starts[new], sizes[new] = to - before - first, before + _ONE
+        new += _ONE
+        place += width_
+        copied = load_bits(out, first + np.uint64(starts[code]))
+        copied = code << np.uint64(56) if code < _CLEARS else copied
+        for k in range(_WORD):
+            out[to + np.uint64(k)] = np.uint8(copied >> np.uint64(56 - 8 * k))
+        to += length
+        before = length
+    return np.int64(place), np.int64(to), np.int64(before), np.int64(new)
 
 
 @kernel
@@ -36,6 +64,12 @@ def unpack(data, out):
     at, written, cleared, width, free = np.int64(0), np.int64(0), np.int64(0), np.int64(_LEAST), np.int64(0)
     size, total, bits = np.int64(0), np.int64(out.size), 8 * np.int64(data.size)
     while written < total:
+        if size > 0:
+            at, written, size, free = _unpack_short(data, out, starts, sizes, at, written, size, free, cleared, width)
+            if free == (1 << width) - 1 and width < _MOST:
+                width += 1
+            if written == total:
+                break
         if width > bits - at:
             return False
         byte = at >> 3

@@ -10,14 +10,14 @@ from typing import NamedTuple
 WIDTH, HEIGHT, BITS, COMPRESSION, COLOURS, FILL_ORDER, ORIENTATION, CHANNELS = 256, 257, 258, 259, 262, 266, 274, 277
 STRIPS, STRIP_ROWS, STRIP_BYTES, PLANAR, PREDICTOR = 273, 278, 279, 284, 317
 TILE_WIDTH, TILE_ROWS, TILES, TILE_BYTES, SAMPLE_FORMAT = 322, 323, 324, 325, 339
-COLOUR_MAP, LUMA, SUBSAMPLING, BLACK_AND_WHITE = 320, 529, 530, 532
+COLOUR_MAP, JPEG_TABLES, LUMA, SUBSAMPLING, BLACK_AND_WHITE = 320, 347, 529, 530, 532
 
 WHITE_IS_ZERO, GRAY, RGB, PALETTE, CMYK, YCBCR, LAB = 0, 1, 2, 3, 5, 6, 8  # values of COLOURS
 UNSIGNED, SIGNED, FLOAT, UNSAID = 1, 2, 3, 4  # values of SAMPLE_FORMAT
 
 SHORT = 3
 _CODES = {1: "B", SHORT: "H", 4: "I", 16: "Q"}  # of the types of whole numbers: BYTE, SHORT, LONG, LONG8
-_RATIONAL = 5
+_RATIONAL, _UNDEFINED = 5, 7
 _MOST_ENTRIES = 4096
 
 
@@ -25,10 +25,10 @@ class Entry(NamedTuple):
     """One tag.
 
     Attributes:
-        code: the code of its type in `struct`; "II" for a fraction, "" for other types.
+        code: the code of its type in `struct`; "II" for a fraction, "" for other types, bytes without a meaning among them.
         count: how many numbers it has.
         at: the byte in the entry that holds the first number, or the offset of all numbers.
-        place: the byte of the first number.
+        place: the byte of the first number, or of bytes without a meaning.
     """
 
     tag: int
@@ -66,7 +66,7 @@ class Directory:
         for start in range(self._first, self._first + min(self._entries, most) * step, step):
             tag, kind, count = struct.unpack_from(form, self._data, start)
             code, at = "II" if kind == _RATIONAL else _CODES.get(kind, ""), start + head
-            outside = code and struct.calcsize(code) * count > self._inline
+            outside = (struct.calcsize(code) or kind == _UNDEFINED) * count > self._inline
             yield Entry(tag, code, count, at, self.number(self._offset, at) if outside else at)
 
     def number(self, code: str, place: int) -> int:
@@ -79,3 +79,7 @@ class Directory:
             pairs = struct.unpack_from(f"{self.order}{2 * entry.count}I", self._data, entry.place)
             return tuple(over / under if under else 0.0 for over, under in zip(pairs[::2], pairs[1::2], strict=True))
         return struct.unpack_from(f"{self.order}{entry.count}{entry.code}", self._data, entry.place)
+
+    def content(self, entry: Entry) -> bytes:
+        """The bytes of a tag whose type is bytes, with or without a meaning; fewer if the file ends."""
+        return bytes(self._data[entry.place : entry.place + entry.count])

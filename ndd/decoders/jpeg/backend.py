@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _KEPT = 1 << 20  # bytes of scratch memory that a thread keeps, at most
 _WORK = 8  # about as many bytes are moved for one encoded byte
 _LOOPS = {WHOLE: baseline.decode_loop, PROGRESSIVE: progressive.decode_loop}
-_FIRST = np.zeros(1, np.int64)
 _ANY = np.zeros(1, np.uint8)
 _threads = threading.local()
 
@@ -89,7 +88,7 @@ def _decode_by(loop: Kernel, batch: PictureBatch, samples: np.ndarray, decoded: 
         places[:, :4] = part
     if batch.windows is not None:
         places[:, 4:6] = batch.windows[:, :2]
-    places[:, 6:] = shapes[:, 1:]
+    places[:, 6:8] = shapes[:, 1:]
     # The largest first, so that no thread works on one at the end while the others are idle.
     order = samples[np.argsort(-sizes[samples], kind="stable")]
     room = baseline.room(int(sizes[order[0]]), int((places[samples, 3] - places[samples, 1]).max()))
@@ -102,20 +101,33 @@ def _decode_by(loop: Kernel, batch: PictureBatch, samples: np.ndarray, decoded: 
 
 def decode(data: np.ndarray, header: Header, options: Options, window: Window | None) -> np.ndarray | None:
     """The backend for one picture. Returns None while its kernel is being compiled."""
-    inks = header.channels == 4 and options.output_type == DALIImageType.RGB and not options.is_turned(header)
-    if not (header.plain_jpeg or inks) or header.coded_rgb or header.damaged or not _can_make(options):
+    if header.coded_rgb:
+        fits = not header.progressive and options.output_type in (DALIImageType.RGB, DALIImageType.ANY_DATA)
+    else:
+        inks = header.channels == 4 and options.output_type == DALIImageType.RGB and not options.is_turned(header)
+        fits = header.plain_jpeg or inks
+    if not fits or header.damaged or not _can_make(options):
         return None
     if header.progressive and header.height * header.width > progressive.MOST_PIXELS:
         return None
     y0, x0, y1, x1 = window or (0, 0, header.height, header.width)
     # Our memory is reused: fresh memory costs a page fault for every 4 kB, 5 % of the time.
     out = host_empty((y1 - y0, x1 - x0, header.out_channels(options.output_type)), np.uint8)
-    data, done = np.require(data, requirements=["C"]), np.zeros(1, np.bool_)
+    data = np.require(data, requirements=["C"])
     y, x = y0, x0
     if options.seen is not None and window is None:
         y0, x0, y1, x1 = options.seen
-    picture = [data.ctypes.data, data.size, out.ctypes.data, out.size, y0, x0, y1, x1, y, x, out.shape[1], out.shape[2]]
-    scratch = _scratch(baseline.room(data.size, x1 - x0))[None]
-    arguments = _FIRST, np.array([picture]), scratch, np.array([0]), done
-    joined(_LOOPS[PROGRESSIVE if header.progressive else WHOLE])(ALONE, 0, np.array([0]), 1, arguments)
-    return out if done[0] else None
+    place = [y0, x0, y1, x1, y, x, out.shape[1], out.shape[2], header.coded_rgb]
+    picture = [data.ctypes.data, data.size, out.ctypes.data, out.size, *place]
+    return out if decode_all([picture], PROGRESSIVE if header.progressive else WHOLE) else None
+
+
+def decode_all(pictures: list[list[int]], scans: int = WHOLE) -> bool:
+    """Decodes pictures on this thread, given as rows of `baseline.decode_loop`. Returns whether it could decode all of them."""
+    rows = np.array(pictures, np.int64)
+    sizes, widths = rows[:, 1], rows[:, baseline.PLACE + 3] - rows[:, baseline.PLACE + 1]
+    scratch = _scratch(baseline.room(int(sizes.max()), int(widths.max())))[None]
+    done = np.zeros(len(rows), np.bool_)
+    arguments = np.arange(len(rows)), rows, scratch, np.array([0]), done
+    joined(_LOOPS[scans])(ALONE, 0, np.array([0]), len(rows), arguments)
+    return bool(done.all())

@@ -5,8 +5,8 @@ libjpeg-turbo takes 89 (simplejpeg). For a window only its own blocks are transf
 than half the time, and nothing below it is read.
 
 It decodes the files of common data sets: sequential, 8 bits, one scan, gray or YCbCr, with chroma planes of full size, of half
-the width, or of half the width and height; and Adobe's CMYK with planes of full size, as RGB. It refuses all others, and damaged
-files: libjpeg-turbo decodes them or reports the error. Damage below a window goes unnoticed if the file has its end;
+the width, or of half the width and height; and RGB and Adobe's CMYK, as RGB, with planes of full size. It refuses all others, and
+damaged files: libjpeg-turbo decodes them or reports the error. Damage below a window goes unnoticed if the file has its end;
 libjpeg-turbo does not notice changed bits either.
 """
 
@@ -37,7 +37,7 @@ def room(size: int, width: int) -> int:
 
 
 PLACE = 4  # the column of a picture's `window` in its row, see `decode_loop`
-NUMBERS = PLACE + 8
+NUMBERS = PLACE + 9
 
 
 @kernel
@@ -68,7 +68,13 @@ def decode_loop(counter, limit, order, pictures, scratch, taken, done):
     return True
 
 
+def _usual_fields():
+    numbers, scratch = np.empty(0, np.int64), np.empty((0, 0), np.uint8)
+    return numbers, np.empty((0, NUMBERS), np.int64), scratch, numbers, np.empty(0, bool)
+
+
 decode_loop.fallback(lambda *args: False)
+decode_loop.usual = _usual_fields
 
 
 @kernel
@@ -78,7 +84,7 @@ def decode(data, out, window, scratch, tables, skips, fields, numbers, kept, mad
     Args:
         out: u8, an image HWC, contiguous. Pixels to the right of the window may be overwritten too.
         window: y0, x0, y1, x1; then y, x of the first pixel of `out`; then the width of `out` and its channels, 3 (RGB) or 1
-            (gray).
+            (gray); then whether the three components are red, green and blue, not YCbCr.
         scratch: u8, `room` bytes.
         tables, skips, fields, numbers, kept, made_of: see `make_tables`.
 
@@ -276,7 +282,10 @@ def pixels(
     first = (y0 - window[4]) * window[6] + x0 - window[5]
     if not across or y0 + rows > height or x0 + columns > width:
         return False
+    is_rgb = window[8] != 0
     if channels == 4 and not (frame[SIZE, 3] and window[7] == 3):
+        return False
+    if is_rgb and (channels != 3 or across != 1 or window[7] != 3):
         return False
     # The units of the scan that the window needs, with one chroma pixel around it.
     high, wide = 8 * down, 8 * across
@@ -291,7 +300,10 @@ def pixels(
     blue = scratch[luma_size : luma_size + chroma_size]
     red = scratch[luma_size + chroma_size : luma_size + 2 * chroma_size]
     black = scratch[luma_size + 2 * chroma_size : luma_size + 3 * chroma_size]
-    begin_last = luma_size + max(channels - 1, 2) * chroma_size
+    planes = channels + is_rgb
+    if is_rgb:
+        black[:] = 255  # red, green and blue are inks without black
+    begin_last = luma_size + max(planes - 1, 2) * chroma_size
     last = scratch[begin_last : begin_last + 3 * stride + 2 * BORDER]
     wide_blue, wide_red = zeros(stride + 2 * BORDER, np.uint8), zeros(stride + 2 * BORDER, np.uint8)
     luma_blocks, unit_blocks = down * across, down * across + channels - 1
@@ -345,7 +357,7 @@ def pixels(
         ready = min(rows, (height if unit + 1 == units_down else ready) - y0)
         for row in range(done, ready):
             _row(
-                luma, blue, red, black, stride, chroma_stride, channels, across, down, y0 + row, x0 - left * wide,
+                luma, blue, red, black, stride, chroma_stride, planes, across, down, y0 + row, x0 - left * wide,
                 (height + down - 1) // down, (width + across - 1) // across - left * 8, columns, mixed,
                 wide_blue, wide_red, last, out, (first + row * window[6]) * window[7], window[7],
             )  # fmt: skip
@@ -356,7 +368,7 @@ def pixels(
 
 @kernel
 def _row(
-    luma, blue, red, black, stride, chroma_stride, channels, across, down, y, x, chroma_rows, chroma_columns, columns, mixed,
+    luma, blue, red, black, stride, chroma_stride, planes, across, down, y, x, chroma_rows, chroma_columns, columns, mixed,
     wide_blue, wide_red, last, out, place, out_channels,
 ):  # fmt: skip
     """Computes row `y` of the picture from the planes, beginning at column `x`. Chroma ends at `chroma_rows` and
@@ -367,9 +379,9 @@ def _row(
             out[np.uint64(place + k)] = luma[np.uint64(begin + k)]
         return
     cb, cr, at = wide_blue, wide_red, BORDER
-    if channels >= 3 and across == 1:
+    if planes >= 3 and across == 1:
         cb, cr, at = blue, red, begin
-    elif channels == 3:
+    elif planes == 3:
         at = BORDER + x
         near = y // down
         far = near if down == 1 else near - 1 if y % 2 == 0 else near + 1
@@ -383,7 +395,7 @@ def _row(
     ends = len(out) - place - 3 * columns < 3 * PIXELS
     target, start = (last, 0) if ends else (out, place)
     for k in range(0, columns, PIXELS):
-        if channels == 4:
+        if planes == 4:
             store_inks(luma, cb, cr, black, np.uint64(begin + k), target, np.uint64(start + 3 * k))
         else:
             store_pixels(luma, np.uint64(begin + k), cb, cr, np.uint64(at + k), target, np.uint64(start + 3 * k))

@@ -163,7 +163,7 @@ def _(
         for i in np.flatnonzero(labels.shapes[:, 0] != counts)[:1]:
             raise bad_sample(int(i), f"labels: expected {counts[i]}, one for each box, got {labels.shapes[i, 0]}")
     columns, with_extents = _columns(_BOX_LAYOUTS[axes][1] if ltrb is False else bbox_layout, axes)
-    corners = joined(boxes)[:, columns]
+    corners = joined(boxes).take(columns, 1)  # in C's order, always: the kernel is compiled for each order
     if with_extents:
         corners[:, axes:] += corners[:, :axes]
     _check_inside(corners, counts)

@@ -8,7 +8,7 @@ import numpy as np
 
 from ndd._cpu.filter_taps import CUBIC, NN, NN_CENTRE, NN_CORNER, NN_FUSED, TRIANGULAR
 from ndd._cpu.nearest_pixels import pick_image
-from ndd._cpu.resample import MADE, REGISTER, filter_loop, range_of, resample
+from ndd._cpu.resample import MADE, exact_filter_loop, filter_loop, loop_fields, resample
 from ndd._cpu.rgb_sampling import LEAST
 from ndd._operator.naming import raise_first
 from ndd._operator.partition import Rows, View, each_sample
@@ -63,13 +63,10 @@ def _in_loops(call: Any, plan: Any, image: Store, out: Store) -> np.ndarray | No
     if not image.uniform():
         work = np.abs(end - start).prod(axis=1)
         order = order[np.argsort(-work[order], kind="stable")]
-    sources = np.ascontiguousarray(np.broadcast_to(image.pointers(), (len(result_shapes),)))
-    like = np.empty(0, kinds[1])
-    numbers = (
-        order, sources, out.pointers(), np.empty(0, kinds[0]), like, extents, np.ascontiguousarray(sizes),
-        *map(np.ascontiguousarray, rows), REGISTER // like.itemsize, *range_of(like.dtype),
-    )  # fmt: skip
-    done = call.parallel_for(filter_loop, numbers, len(order), image.nbytes() + out.nbytes(), (image, out))
+    sources = np.array(np.broadcast_to(image.pointers(), (len(result_shapes),)))
+    numbers = loop_fields(order, sources, out.pointers(), kinds, extents, sizes, *rows)
+    loop = exact_filter_loop if kind[0, 0] > NN_FUSED else filter_loop
+    done = call.parallel_for(loop, numbers, len(order), image.nbytes() + out.nbytes(), (image, out))
     return np.flatnonzero(~(picked | fits) if done else ~picked)
 
 

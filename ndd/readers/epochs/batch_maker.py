@@ -102,7 +102,8 @@ class BatchMaker:
                 alive = session()
                 return None if alive is None else alive.peeked_store(place, distance, generation)
 
-            follow_reader(value._value(), peek, self.recordings.setdefault(place, LoopRecording()))
+            recording = self.recordings.get(place) or self.recordings.setdefault(place, LoopRecording())
+            follow_reader(value._value(), peek, recording)
 
     def made_of(self, step: Step, size: int | None) -> tuple[Any, ...]:
         """The arrays of the records as Batches, or as Tensors where `size` is None."""

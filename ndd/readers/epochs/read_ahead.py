@@ -28,6 +28,7 @@ _BYTES_AT_ONCE = 1 << 27  # of batches that are read together or ahead because t
 # This many times `at_once` records are read ahead. One request in a hundred takes ten times as long as the others; with less
 # read ahead the connections would be idle while its batch waits for it.
 _TIMES_AHEAD = 8
+_LONGEST_PAUSE = 0.1  # seconds
 
 
 class Step(NamedTuple):
@@ -122,6 +123,7 @@ class RecordReadAhead(ReadAhead[Any]):
         self.batch = batch
         self._parts: deque[tuple[_Group, int, int]] = deque()
         self._waits = 0  # the number of times that the user had to wait for a batch
+        self._taken_at = self._middle = 0.0  # when the last batch was taken; half of the time until the next one
         self._seconds = 1.0  # that a record took lately; at first unknown
         # Of the largest record so far, about; unknown at first, unless an index says it.
         self._bytes = min(store.record_bytes, _BYTES_AT_ONCE - 1) or _BYTES_AT_ONCE
@@ -139,6 +141,9 @@ class RecordReadAhead(ReadAhead[Any]):
             step = group.step()
             if not group.cuts:
                 self._coming.popleft()
+                now = time.perf_counter()
+                self._middle = now + min((now - self._taken_at) / 2, _LONGEST_PAUSE)
+                self._taken_at = now
                 self._task.notify()
             return step
 
@@ -189,7 +194,15 @@ class RecordReadAhead(ReadAhead[Any]):
     # The tasks of the threads: parts of groups, and the plan of the next group.
 
     def _has_task(self) -> bool:
-        return self._may_read() or self._may_prepare()
+        return self._may_read() or (self._may_prepare() and self._pause() is None)
+
+    def _pause(self) -> float | None:
+        """The time until the middle of the user's iteration if only the last of many batches is missing: lookahead looks for
+        it much later, and until then threads leave the interpreter to the user's loop."""
+        if self._depth <= _BEYOND_PEEKING or len(self._coming) != self._depth - 1:
+            return None
+        left = self._middle - time.perf_counter()
+        return left if left > 0 else None
 
     def _take_task(self, taken: list[Any]) -> None:
         if not self._may_read():

@@ -7,7 +7,6 @@ frames, not by sequences, so that no packet is decoded twice.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -16,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ndd._execution.cpus import cpu_count
 from ndd._execution.errors import is_no_fault_of_data
 from ndd._tensor.memory import host_empty
 from ndd._tensor.secrets import without_secrets
@@ -133,7 +133,7 @@ class ClipStore(BatchedStore):
                 f"{len(videos)} videos"
             )
         self.numbers_only = numbers_only
-        cores = os.cpu_count() or 1
+        cores = cpu_count()
         self.in_turn = in_order and not numbers_only
         self.threads = 1 if in_order and numbers_only else cores
         # The pieces of a batch are decoded concurrently by one thread each, which costs 10 to 20 % less than FFmpeg's threads. In

@@ -42,12 +42,12 @@ def encoded(image, sampling="420", quality=90, **options):
     return cv2.imencode(".jpg", image, flags)[1].reshape(-1).copy()
 
 
-def decoded(data, window=None, channels=3, loop=jpeg.decode_loop):
+def decoded(data, window=None, channels=3, loop=jpeg.decode_loop, is_rgb=False):
     header = header_of(data.data)
     y0, x0, y1, x1 = window or (0, 0, header.height, header.width)
     out = np.empty((y1 - y0, x1 - x0, channels), np.uint8)
     scratch = np.full(jpeg.room(len(data), x1 - x0) + 1, 7, np.uint8)
-    place = [data.ctypes.data, data.size, out.ctypes.data, out.size, y0, x0, y1, x1, y0, x0, x1 - x0, channels]
+    place = [data.ctypes.data, data.size, out.ctypes.data, out.size, y0, x0, y1, x1, y0, x0, x1 - x0, channels, is_rgb]
     first, done = np.zeros(1, np.int64), np.zeros(1, np.bool_)
     case = first, np.array([place]), scratch[None, :-1], np.array([0]), done
     joined(loop)(ALONE, 0, np.array([0]), 1, case)
@@ -88,6 +88,22 @@ def test_four_inks(quality):
             other = data.copy()
             other[place] = value
             assert decoded(other) is None
+
+
+@pytest.mark.parametrize("quality", [5, 90, 100])
+def test_red_green_and_blue(quality):
+    """Components that are no YCbCr, of full size; other sizes are left to libjpeg-turbo, and to be gray."""
+    for height, width in ((1, 1), (33, 47), (64, 560)):
+        file, colours = io.BytesIO(), picture(height, width)
+        Image.fromarray(colours).save(file, "JPEG", quality=quality, keep_rgb=True)
+        data, full = np.frombuffer(file.getvalue(), np.uint8), np.asarray(Image.open(file))
+        assert header_of(data.data).coded_rgb
+        np.testing.assert_array_equal(decoded(data, is_rgb=True), full)
+        y0, x0, y1, x1 = height // 3, width // 4, height - height // 5, width - width // 6
+        np.testing.assert_array_equal(decoded(data, (y0, x0, y1, x1), is_rgb=True), full[y0:y1, x0:x1])
+        assert decoded(data, channels=1, is_rgb=True) is None
+        np.testing.assert_array_equal(np.asarray(ndd.decoders.image(data)), full)
+        assert decoded(encoded(colours, "422"), is_rgb=True) is None
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from cases import EachSample, each_of
 from compare import check_same
+from selection import repeated
 
 import ndd
 
@@ -50,7 +51,7 @@ def drawn(rng):
 @pytest.mark.oracle
 def test_as_dali(dali):
     rng = np.random.default_rng(3)
-    for i in range(40):
+    for i in repeated(40, 13):
         boxes, shapes, angles, arguments = drawn(rng)
         labels = [rng.integers(0, 9, (len(b), 1) if i % 2 else len(b)).astype(np.int32) for b in boxes]
 

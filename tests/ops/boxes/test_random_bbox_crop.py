@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from cases import each_of
 from compare import check_same
+from selection import repeated
 
 import ndd
 from ndd.ops.boxes.random_bbox_crop import _judged
@@ -82,7 +83,7 @@ def drawn(rng, i):
 @pytest.mark.oracle
 def test_the_same_windows_as_dali(dali):
     rng = np.random.default_rng(7)
-    for i in range(150):
+    for i in repeated(150, 50):
         boxes, arguments, each = drawn(rng, i)
         labels = [rng.integers(0, 9, (len(b), 1) if i % 2 else len(b)).astype(np.int32) for b in boxes]
 

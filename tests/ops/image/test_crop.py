@@ -7,7 +7,7 @@ import pytest
 from cases import each_of
 from compare import check_same, value
 from number_samples import random_array
-from selection import drawn, drawn_types
+from selection import drawn, drawn_types, repeated
 
 import ndd
 
@@ -102,10 +102,10 @@ def random_call(pick, rng):
 def test_random_arguments_as_dali(dali, seed):
     pick, rng = random.Random(seed), np.random.default_rng(seed)
     good = 0
-    for _ in range(120):
+    for _ in repeated(120, 40):
         call, note = random_call(pick, rng)
         good += check_same(dali, call, note=note)
-    assert good > 25
+    assert good > 6
 
 
 def test_one_fill_value_for_each_channel(dali):

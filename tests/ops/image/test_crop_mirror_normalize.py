@@ -8,7 +8,7 @@ import torch
 from cases import F16, each_of
 from compare import check_same, value
 from number_samples import random_array
-from selection import drawn_types
+from selection import drawn, drawn_types
 
 import ndd
 
@@ -121,7 +121,7 @@ MISUSES = {
 
 
 @pytest.mark.parametrize("name", MISUSES)
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(5)
 def test_cases_as_dali(dali, name):
     def call(module):
         options = dict(MISUSES[name])
@@ -190,9 +190,8 @@ def test_gpu_as_cpu(emulated_gpu, seed):
             )
 
 
-@pytest.mark.parametrize("kind", ["uint8", "int16", "float16", "float32"])
-@pytest.mark.parametrize("output_layout", ["CHW", "HWC"])
-@pytest.mark.drawn(1)
+@pytest.mark.parametrize("kind", drawn(("uint8", "int16", "float16", "float32"), 1, "bfloat16"))
+@pytest.mark.parametrize("output_layout", drawn(("CHW", "HWC"), 1, "bfloat16"))
 def test_bfloat16_is_float32_rounded(emulated_gpu, kind, output_layout):
     """Ragged, mirrored, padded, on both devices: what torch makes of the float32 result; also behind a resize."""
     rng = np.random.default_rng(3)

@@ -7,7 +7,7 @@ import pytest
 from calling import call
 from cases import Case, EachSample, drawn_arguments, each_of
 from compare import check_same
-from selection import drawn_types
+from selection import drawn_types, repeated
 
 import ndd
 
@@ -42,7 +42,7 @@ def image(shape, kind="uint8"):
 @pytest.mark.parametrize("seed", range(3))
 def test_as_dali(dali, seed):
     rng = np.random.default_rng(seed)
-    for _ in range(60):
+    for _ in repeated(60, 20):
         form, kind = rng.choice(["one", "ragged"]), rng.choice(drawn_types(DALI_TYPES, 2, "grid_mask"))
         samples = [image((*rng.integers(1, 60, 2), rng.choice([1, 2, 3, 5])), kind) for _ in range(3)]
         case = Case(drawn_arguments(rng, RANGES, 3 if form == "ragged" else None))
@@ -93,6 +93,7 @@ def test_arguments_of_each_frame():
 
 
 @pytest.mark.parametrize("kind", OTHER_TYPES)
+@pytest.mark.drawn(1)
 def test_types_that_dali_refuses(kind):
     x = image((9, 13, 3), kind)
     expected = np.asarray(ndd.grid_mask(ndd.tensor(x.astype(np.int32), layout="HWC"), **ARGUMENTS)).astype(kind)

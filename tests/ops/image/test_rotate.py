@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from cases import each_of
 from compare import arrays_of, check_same
-from selection import drawn
+from selection import drawn, repeated
 from warp_calls import layouts_and_pairs, numbers, picture
 
 import ndd
@@ -37,7 +37,7 @@ def arguments(rng, module, target):
 
 
 @pytest.mark.parametrize(("layout", "pair"), layouts_and_pairs("HWC", "FHWC", None))
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_random_calls_as_dali(dali, layout, pair):
     for seed in range(4):
         rng = np.random.default_rng(seed)
@@ -56,7 +56,7 @@ def test_volumes_as_dali(dali, layout):
     for seed in range(4):
         rng = np.random.default_rng(seed)
         axis = np.eye(3)[seed % 3] if seed % 2 else rng.standard_normal(3)
-        for kind in ("uint8", "float32"):
+        for kind in drawn(("uint8", "float32"), 1, "volumes"):
             samples = [picture(rng, layout, kind) for _ in range(2)]
 
             def call(m, samples=samples, axis=axis, seed=seed):
@@ -68,7 +68,7 @@ def test_volumes_as_dali(dali, layout):
 
 def test_canvases_as_dali(dali):
     rng = np.random.default_rng(0)
-    for _ in range(60):
+    for _ in repeated(60, 20):
         h, w = (int(v) for v in rng.integers(1, 60, 2))
         angle = float(np.float32(rng.choice([*ANGLES, rng.uniform(-400, 400), rng.integers(-30, 30) * 15 + 0.01])))
         image = np.zeros((h, w, 1), np.uint8)

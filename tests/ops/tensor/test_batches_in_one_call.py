@@ -95,6 +95,7 @@ _SAME = {"add": np.add, "sub": np.subtract, "mul": np.multiply}
 
 
 @pytest.mark.parametrize("kinds", [("u1", "f4"), ("i4", "f4"), ("u1", "i4"), ("u2", "i2"), ("i1", "u1"), ("f4", "f4")])
+@pytest.mark.drawn(1)
 def test_large_arrays_of_mixed_types(kinds):
     """Compiled loops: arrays, a number on either side; integers wrap."""
     a, b = (RNG.integers(0 if k[0] == "u" else -100, 100, 20000).astype(k) for k in kinds)

@@ -7,7 +7,7 @@ import pytest
 from cases import each_of
 from compare import check_same, value
 from number_samples import random_array
-from selection import drawn, drawn_types
+from selection import drawn, drawn_types, repeated
 
 import ndd
 
@@ -82,7 +82,7 @@ def test_cases_as_dali(dali, name):
 @pytest.mark.parametrize("seed", range(2))
 def test_batches_as_dali(dali, seed):
     pick, rng = random.Random(seed), np.random.default_rng(seed)
-    for _ in range(60):
+    for _ in repeated(60, 20):
         ndim, kind, n, count = (
             pick.randint(1, 4),
             pick.choice(drawn_types(TYPES, 2, "cat")),

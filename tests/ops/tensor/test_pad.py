@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from cases import each_of
 from compare import check_same, value
-from selection import drawn_types
+from selection import drawn_types, repeated
 
 import ndd
 
@@ -60,7 +60,7 @@ def random_call(pick, rng):
 @pytest.mark.drawn(2)
 def test_random_arguments_as_dali(dali, seed):
     pick, rng = random.Random(seed), np.random.default_rng(seed)
-    for _ in range(150):
+    for _ in repeated(150, 50):
         call, note = random_call(pick, rng)
         check_same(dali, call, note=note)
 

@@ -49,7 +49,7 @@ def test_every_permutation_as_dali(dali, kind):
 )
 @pytest.mark.drawn(5)
 def test_sizes_as_numpy(shape):
-    for kind in drawn(("uint8", "float32", "uint16", "float64"), 2, "transpose"):
+    for kind in drawn(("float32", "uint8", "uint16", "float64"), 1, "transpose"):
         array = random_array(np.random.default_rng(0), shape, kind)
         order = [*range(len(shape) - 2), len(shape) - 1, len(shape) - 2]
         np.testing.assert_array_equal(np.asarray(ndd.transpose(ndd.tensor(array), perm=order)), array.transpose(order))
@@ -71,7 +71,7 @@ def test_arguments_as_dali(dali, arguments, layout):
 
 def test_gpu_as_cpu(emulated_gpu):
     rng = np.random.default_rng(3)
-    for kind in drawn(("uint8", "float16", "int64"), 2, "transpose on GPUs"):
+    for kind in drawn(("float16", "uint8", "int64"), 1, "transpose on GPUs"):
         batch = ndd.batch([random_array(rng, (h, 3, 4, 2), kind) for h in (1, 5, 2)])
         for order in itertools.permutations(range(4)):
             on_cpu, on_gpu = ndd.transpose(batch, perm=order), ndd.transpose(batch.gpu(), perm=order)

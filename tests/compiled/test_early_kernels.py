@@ -1,0 +1,119 @@
+"""Kernels that processes compile before the program asks for them."""
+
+import itertools
+import threading
+
+import pytest
+from pretended_processes import Processes
+
+from ndd._compiled import kernel_messages
+from ndd._compiled.background import Background
+from ndd._compiled.compile_processes import STOPPED
+from ndd._compiled.early_kernels import EARLY, EarlyKernel
+from ndd._compiled.thread_team import joined
+from ndd.bench.loop_sides import operators
+from ndd.compile.programs import _photographs
+
+
+def test_they_are_those_of_the_loop_of_the_readme():
+    """With these types of arguments, and no others."""
+    import ndd
+
+    work = operators(ndd, "random_resized_crop", "cpu", {})
+    for jpegs, _ in itertools.islice(_photographs().next_epoch(batch_size=4), 1):
+        work(jpegs)
+    for early in EARLY:
+        kernel, kinds = kernel_messages.unpacked(early.message())
+        assert kinds in kernel.compiled().overloads
+        assert early.is_this(kernel, kinds)
+        assert not early.is_this(kernel, kinds[1:])
+        assert not early.is_this(joined(kernel), kinds)
+    assert not EarlyKernel("ndd.no_such_module", "f").is_this(kernel, kinds)
+
+
+class Early:
+    """An early kernel of this name, in place of `EarlyKernel`."""
+
+    def __init__(self, name):
+        self.name = name
+
+    def message(self):
+        return f"early {self.name}".encode()
+
+    def is_this(self, kernel, kinds):
+        return (kernel, kinds) == (self.name, ())
+
+
+@pytest.fixture
+def started(monkeypatch):
+    """Two processes, of which one has begun with the first of two early kernels, which it compiles until it is stopped."""
+    processes = Processes(monkeypatch, count=2)
+    processes.answers |= {b"early a": STOPPED, b"early b": STOPPED}
+    processes.background.start_early(lambda: None, [Early("a"), Early("b")])
+    while not processes.asked:
+        pass
+    assert processes.asked == [b"early a"]
+    assert processes.background._thread is None
+    return processes
+
+
+def test_one_process_is_left_for_what_the_program_asks_for(started):
+    done = []
+    started.run(started.job("c", done), started.job("d", done))
+    assert started.asked == [b"early a", b"c", b"d"]
+    assert done == ["c", "d"]
+    assert [worker.free for worker in started.workers._workers] == [True, False]
+
+
+def test_what_is_asked_for_takes_the_place_of_an_early_kernel(started):
+    done = []
+    asked, other = started.job("a", done), started.job("b", done)
+    started.background.do(asked, None, "a", ())
+    started.background.do(other, None, "b", ())
+    assert asked in started.background._running.values()
+    while not done:
+        pass
+    next(iter(started.background._running)).stop()  # then it is asked for again, by its own message
+    started.background.finish()
+    assert started.asked == [b"early a", b"b", b"a"]
+    assert done == ["b", "a"]
+
+
+def test_an_early_kernel_makes_room_for_a_long_wait(started):
+    done = []
+    started.answers[b"c"] = STOPPED
+    started.begin(started.job("c", done))
+    while b"c" not in started.asked:
+        pass
+    for job in started.background._running.values():
+        job.begun -= 60.0  # long ago
+    started.background.do(started.job("d", done, urgency=2.0))
+    while not done:
+        pass
+    assert started.asked[:3] == [b"early a", b"c", b"d"]
+    for worker in list(started.background._running):
+        worker.stop()
+    started.background.finish()
+
+
+def test_the_end_of_a_program_waits_for_no_early_kernel(started):
+    ended = threading.Thread(target=started.background.end)
+    job = next(iter(started.background._running.values()))
+    job.begun -= 60.0
+    assert not started.background._are_nearly_done()
+    started.background._end = job.begun + 60.0
+    assert not started.background._are_nearly_done()
+    job.early = None
+    assert started.background._are_nearly_done()
+    ended.start()
+    ended.join(60)
+    assert not ended.is_alive()
+
+
+def test_without_processes_there_are_none(monkeypatch):
+    processes = Processes(monkeypatch, count=0)
+    processes.background.start_early(lambda: None, [Early("a")])
+    assert not processes.background._jobs
+    background = Background()
+    background.allowed = False
+    background.start_early(lambda: pytest.fail("no folder is looked at"), [Early("a")])
