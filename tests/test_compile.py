@@ -20,7 +20,7 @@ from ndd._compiled.kernel_cache import libraries
 from ndd._execution.kernel_archives import KernelArchive
 from ndd.bench.loop_pictures import PICTURES
 from ndd.bench.operator_table import WITHOUT_A_LINE
-from ndd.compile import command, recipes, transforms
+from ndd.compile import calls, command, recipes, transforms
 from ndd.compile.calls import CALLS
 from ndd.compile.programs import PROGRAMS
 
@@ -88,6 +88,16 @@ def test_the_operators_that_have_kernels():
         "random.beta",
         "recipes.simclr",
     }
+
+
+def test_a_form_of_calls_has_numbers_of_each_sample(monkeypatch):
+    """As random operators give them: kernels take them as another type."""
+    monkeypatch.setattr(ndd, "brightness_contrast", lambda images, **named: named)
+    assert "brightness_contrast of numbers of each sample" in command.chosen([], everything_else=True)
+    named = calls._WithNumbersOfSamples(ndd, list, 2).brightness_contrast(
+        None, brightness=1.5, contrast_center=[0.5], dtype=ndd.float32, device="cpu"
+    )
+    assert named == {"brightness": [1.5, 1.5], "contrast_center": [[0.5], [0.5]], "dtype": ndd.float32, "device": "cpu"}
 
 
 @pytest.mark.parametrize(

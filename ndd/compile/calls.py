@@ -1,13 +1,14 @@
 """Calls whose kernels are compiled beside those of `bench ops`. `m` and `x` are as in `ndd.bench.operator_table`.
 
 `CALLS` has, besides that table, operators without a line there. `FOR_WHEELS` has `RARER` arguments, and, on the CPU, all calls
-in other forms: with one sample, floats, one channel, channels first. A wheel brings the kernels of all; in a checkout
-`python -m ndd compile --all` compiles them.
+in other forms: with one sample, floats, one channel, channels first, numbers of each sample. A wheel brings the kernels of all;
+in a checkout `python -m ndd compile --all` compiles them.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 import struct
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ndd._operator import all_operators
 from ndd.bench.operator_table import TABLE
 
 Call = Callable[[Any, Any], Any]
@@ -157,6 +159,40 @@ _FORMS = {
 }
 
 
+class _WithNumbersOfSamples:
+    """`m` whose operators receive a number for each sample, as from `m.random`, in place of one for all.
+
+    Args:
+        module: `ndd`, or a module in it.
+        batch: `ndd.batch`.
+        n: the number of samples.
+        place: the module's public path, with a dot at its end.
+    """
+
+    def __init__(self, module: Any, batch: Any, n: int, place: str = ""):
+        self._module, self._batch, self._n, self._place = module, batch, n, place
+
+    def __getattr__(self, name: str) -> Any:
+        value, path = getattr(self._module, name), f"{self._place}{name}"
+        if inspect.ismodule(value):
+            return _WithNumbersOfSamples(value, self._batch, self._n, f"{path}.")
+        operator = all_operators().get(path)
+        if operator is None:
+            return value
+        kinds = {argument.name: argument.numpy for argument in operator.arguments if argument.per_sample}
+        return lambda *inputs, **named: value(
+            *inputs, **{k: self._of_samples(v, kinds.get(k)) for k, v in named.items()}
+        )
+
+    def _of_samples(self, value: Any, kind: Any) -> Any:
+        numbers = isinstance(value, int | float | list | tuple) and not isinstance(value, bool)
+        return self._batch([np.asarray(value, kind)] * self._n) if numbers and kind is not None else value
+
+
+def _of_numbers_of_samples(call: Call, m: Any, x: Any) -> Any:
+    return call(_WithNumbersOfSamples(m, m.batch, x.batch_size), x)
+
+
 def _in_form(call: Call, form: Callable[[Any, Any], Any], m: Any, x: Any) -> Any:
     """The result, evaluated; an empty tuple if the operator does not take this form."""
     from ndd.bench.libraries import finish
@@ -174,6 +210,12 @@ FOR_WHEELS: dict[str, Call] = {
     **{
         f"{name} of {kind}": functools.partial(_in_form, call, form)
         for kind, form in _FORMS.items()
+        for name, call in {**CALLS, **RARER}.items()
+    },
+    **{
+        f"{name} of numbers of each sample": functools.partial(
+            _in_form, functools.partial(_of_numbers_of_samples, call), lambda m, x: x
+        )
         for name, call in {**CALLS, **RARER}.items()
     },
 }
