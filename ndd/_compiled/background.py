@@ -8,6 +8,10 @@ themselves, and the time of their fallbacks counts for the loop. Once a fallback
 kernel while it is being compiled, because fallbacks take the processor and the interpreter from the compiler. While another
 program of the machine compiles a kernel, others are compiled here.
 
+If no kernel is on disk, all processes but one begin with a few kernels that nearly every program needs (`early_kernels.py`). What
+the program asks for comes first, interrupts them if it has waited for a second, and takes the place of the same early kernel. The
+end of the program does not wait for them.
+
 A kernel whose fallback takes much longer interrupts another one at the compiler's next step (after at most 0.6 s on a quiet
 machine). So do a fork and a call that needs another kernel, if the thread compiles. The interrupted kernel is started again
 later; inner kernels that are already compiled are stored. The end of the program waits as long as the kernel has taken so far, at
@@ -144,8 +148,8 @@ class Background:
         self.workers.start(empty_folder())
         if self.workers.alive():
             self._jobs += [Job(lambda: None, message=each.message, early=each.is_this) for each in kernels]
-            for worker, job in zip(self.workers.all_but_one(), list(self._jobs), strict=False):
-                self._give(worker, job, job.message())
+            for worker, job, each in zip(self.workers.all_but_one(), list(self._jobs), kernels, strict=False):
+                self._give(worker, job, each.message())
 
     def forbid(self) -> None:
         """Compiles kernels at calls from now on, in this process and in those that it starts."""

@@ -1,9 +1,10 @@
 """Processes that compile kernels while the program goes on, one for each CPU, four at most.
 
 A thread that compiles shares the interpreter with the program, and one thread uses one CPU. These processes are started when
-the first kernel must be compiled; or by `import ndd` if no kernel is on disk yet, since they need a second for numba, while
-torch is imported. One process imports numba and is forked; it has no threads, and neither torch nor the program's modules. A
-process receives a kernel (`kernel_messages.py`), compiles it, stores its file, and answers. The program then loads the file.
+the first kernel must be compiled; or by `import ndd` if no kernel is on disk yet, before it imports torch (`_before_torch.py`):
+they import numba and begin to compile meanwhile. One process imports numba and is forked; it has no threads, and neither torch
+nor the program's modules. A process receives a kernel (`kernel_messages.py`), compiles it, stores its file, and answers. The
+program then loads the file.
 
 On one machine one program at a time has such processes for a cache folder. They end with the program, or when nothing has been
 compiled for a minute. Where they cannot be started (one CPU, no folder to write to, no `fork`), a thread compiles.

@@ -222,12 +222,13 @@ def writable_folder() -> Path | None:
 
 
 def folder_if_all_empty() -> Path | None:
-    """The folder that kernels will be written to, if neither the package nor any folder has a kernel yet."""
+    """The folder that kernels will be written to, if neither the package nor any folder has a kernel yet. (A program that ends
+    early leaves inner ones.)"""
     chosen = chosen_folder("kernels")
     folders = _other_folders() if chosen is None else [chosen]
     for folder in folders:
         with contextlib.suppress(OSError):
-            if any(name.endswith(kernel_file.SUFFIX) for name in os.listdir(folder)):
+            if any(name.endswith(kernel_file.SUFFIX) and not name.startswith(INNER) for name in os.listdir(folder)):
                 return None
     return None if targets() else next((folder for folder in folders if not unwritable(folder)), None)
 

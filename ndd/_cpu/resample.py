@@ -237,8 +237,8 @@ exact_plane_taps.fallback()
 
 @kernel(merged=True)
 def mix_row(rows, index, weights, channels, begin, behind, left, first, x_weights, mixed, out):
-    """A weighted sum of the pixels `begin` to `behind` of some rows, resampled along x. It is compiled once for both orders:
-    as a part of `filter_planes` it was there twice, which took a sixth of the time to compile the loop."""
+    """A weighted sum of the pixels `begin` to `behind` of some rows, resampled along x. Both orders call it, so that it is
+    compiled once."""
     inside = mixed[(begin - left) * channels : (behind - left) * channels]
     add_rows(rows, index, weights, begin * channels, behind * channels, inside)
     _repeat_edges(mixed, channels, begin - left, behind - left)

@@ -153,6 +153,8 @@ def test_processes_begin_with_the_import_only_if_no_kernel_is_on_disk(tmp_path, 
     monkeypatch.setattr(kernel_cache, "targets", lambda: ["x86-64-v3"])  # a wheel with kernels
     assert kernel_cache.folder_if_all_empty() is None
     monkeypatch.setattr(kernel_cache, "targets", list)
+    (tmp_path / "kernels" / "inner.a.kernel").touch()  # of a program that ended early
+    assert kernel_cache.folder_if_all_empty() == tmp_path / "kernels"
     (tmp_path / "kernels" / "a.kernel").touch()
     assert kernel_cache.folder_if_all_empty() is None
     begun = []
