@@ -18,7 +18,7 @@ def nearest_plane(height, width, rows, columns, start, end):
     down_first = rows * (right - left) * down + rows * columns * across < (
         (bottom - top) * columns * across + rows * columns * down
     )
-    y = nearest_taps(rows, height, start[0], end[0], 0 if down_first else top, 1)  # not True: see `plane_taps`
+    y = nearest_taps(rows, height, start[0], end[0], 0 if down_first else top, 1)  # not True, a type of its own
     return y, nearest_taps(columns, width, start[1], end[1], left if down_first else 0, 0)
 
 

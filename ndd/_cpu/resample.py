@@ -235,16 +235,6 @@ def exact_plane_taps(height, width, rows, columns, channels, start, end, kind, r
 exact_plane_taps.fallback()
 
 
-@kernel(merged=True)
-def mix_row(rows, index, weights, channels, begin, behind, left, first, x_weights, mixed, out):
-    """A weighted sum of the pixels `begin` to `behind` of some rows, resampled along x. Both orders call it, so that it is
-    compiled once."""
-    inside = mixed[(begin - left) * channels : (behind - left) * channels]
-    add_rows(rows, index, weights, begin * channels, behind * channels, inside)
-    _repeat_edges(mixed, channels, begin - left, behind - left)
-    along_row(mixed, channels, left, first, x_weights, out)
-
-
 @kernel
 def filter_planes(image, out, channels, order, y_first, y_weights, x_first, x_weights, even, behind, low, high):
     """Two passes over each plane of `[planes, H, W * channels]`, a row at a time.
@@ -261,6 +251,7 @@ def filter_planes(image, out, channels, order, y_first, y_weights, x_first, x_we
         lo, hi = min(lo, x_first[x]), max(hi, x_first[x] + x_taps)
     a, b = max(lo, 0), min(hi, width)
     mixed = zeros((hi - lo) * channels + SPARE, np.float32)
+    inside = mixed[(a - lo) * channels : (b - lo) * channels]
     slots = 1 if down_first else y_taps
     ring = empty((slots, width_out + SPARE), np.float32)
     held = empty(slots, np.int64)
@@ -274,14 +265,18 @@ def filter_planes(image, out, channels, order, y_first, y_weights, x_first, x_we
             for k in range(y_taps):
                 index[k] = min(max(y_first[y] + k, 0), height - 1)
             if down_first:
-                mix_row(image[p], index, y_weights[y], channels, a, b, lo, x_first, x_weights, mixed, line)
+                add_rows(image[p], index, y_weights[y], a * channels, b * channels, inside)
+                _repeat_edges(mixed, channels, a - lo, b - lo)
+                along_row(mixed, channels, lo, x_first, x_weights, line)
             else:
                 for k in range(y_taps):
                     row = index[k]
                     index[k] = slot = row % slots
                     if held[slot] != row:
                         alone[0] = held[slot] = row
-                        mix_row(image[p], alone, needed, channels, a, b, lo, x_first, x_weights, mixed, ring[slot])
+                        add_rows(image[p], alone, needed, a * channels, b * channels, inside)
+                        _repeat_edges(mixed, channels, a - lo, b - lo)
+                        along_row(mixed, channels, lo, x_first, x_weights, ring[slot])
                         if in_bytes:
                             _bound_row(ring[slot], low, high)
                 add_rows(ring, index, y_weights[y], 0, width_out, ready)
@@ -403,11 +398,13 @@ def filter_axis(image, out, first, weights, period, even, behind, low, high):
     lo, hi = min(first[0], first[-1]), max(first[0], first[-1]) + taps
     a, b = max(lo, 0), min(hi, n)
     line, mixed = empty(n_out * inner + SPARE, np.float32), zeros((hi - lo) * inner + SPARE, np.float32)
-    alone, needed = zeros(1, np.int64), np.ones(1, np.float32)
+    inside, alone, needed = mixed[(a - lo) * inner : (b - lo) * inner], zeros(1, np.int64), np.ones(1, np.float32)
     lines = image.reshape(len(image), n * inner)
     for o in range(len(image)):
         alone[0], target = o, out[o].ravel()
-        mix_row(lines, alone, needed, inner, a, b, lo, first, weights, mixed, line)
+        add_rows(lines, alone, needed, a * inner, b * inner, inside)
+        _repeat_edges(mixed, inner, a - lo, b - lo)
+        along_row(mixed, inner, lo, first, weights, line)
         for at in range(0, n_out * inner, period):
             put_row(line[at : at + period], target[at : at + period], even, behind, low, high)
 

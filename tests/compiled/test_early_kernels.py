@@ -1,6 +1,9 @@
 """Kernels that processes compile before the program asks for them."""
 
 import itertools
+import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -117,3 +120,35 @@ def test_without_processes_there_are_none(monkeypatch):
     background = Background()
     background.allowed = False
     background.start_early(lambda: pytest.fail("no folder is looked at"), [Early("a")])
+
+
+_IMPORT = """
+import os, sys
+
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        if name == "torch":
+            from ndd._compiled.background import background
+            print(background.workers.alive(), len(background._running), "ndd._compiled" in sys.modules)
+            sys.stdout.flush()
+            os._exit(0)
+
+sys.meta_path.insert(0, Finder)
+os.sched_getaffinity = lambda _: {0, 1}
+import ndd
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_they_begin_before_torch_is_imported(tmp_path):
+    environment = {**os.environ, "NDD_COMPILE_IN_BACKGROUND": "1", "NDD_CACHE_DIR": str(tmp_path)}
+    done = subprocess.run([sys.executable, "-c", _IMPORT], env=environment, capture_output=True, text=True, timeout=100)
+    assert (done.stdout.split(), done.stderr) == (["True", "1", "False"], "")
+
+
+def test_modules_that_are_imported_first_have_their_place():
+    """As attributes of their packages."""
+    for place in ("ndd._compiled.background", "ndd._execution.fork", "ndd._tensor.secrets"):
+        package, _, name = place.rpartition(".")
+        assert getattr(sys.modules[package], name) is sys.modules[place]
