@@ -32,6 +32,18 @@ def test_memory_that_is_kept_has_a_limit(monkeypatch):
     assert free_bytes() > 0
 
 
+@pytest.mark.parametrize(
+    ("texts", "gib"), [(("max\n", "9223372036854771712\n"), 16), (("17179869184\n",), 4), (("1073741824\n",), 1), ((), 16)]
+)
+def test_the_limit_follows_the_memory_of_machine_and_container(tmp_path, monkeypatch, texts, gib):
+    files = [tmp_path / str(number) for number in range(2)]
+    for file, text in zip(files, texts, strict=False):
+        file.write_text(text)
+    monkeypatch.setattr(memory, "_CONTAINERS", files)
+    monkeypatch.setattr("os.sysconf", lambda name: 4096 if name == "SC_PAGE_SIZE" else 16 << 20)
+    assert memory.most_free_bytes() == gib << 30
+
+
 def test_what_is_kept_makes_room_for_another_size(monkeypatch):
     monkeypatch.setattr(memory, "_free", {})
     kept_ones = [host_empty(1 << 20, np.uint8) for _ in range(3)]
@@ -110,6 +122,7 @@ def test_a_batch_of_large_buffers_comes_again(monkeypatch):
 
 
 def test_more_than_all_that_may_be_kept_of_one_size(monkeypatch):
+    monkeypatch.setattr(memory, "_TOTAL", 1 << 30)
     monkeypatch.setattr(memory, "_free", {})
     many = [host_empty(100 << 20, np.uint8) for _ in range(16)]
     del many
