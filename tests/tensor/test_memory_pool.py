@@ -33,7 +33,8 @@ def test_memory_that_is_kept_has_a_limit(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("texts", "gib"), [(("max\n", "9223372036854771712\n"), 16), (("17179869184\n",), 4), (("1073741824\n",), 1), ((), 16)]
+    ("texts", "gib"),
+    [(("max\n", "9223372036854771712\n"), 16), (("17179869184\n",), 4), (("1073741824\n",), 1), ((), 16)],
 )
 def test_the_limit_follows_the_memory_of_machine_and_container(tmp_path, monkeypatch, texts, gib):
     files = [tmp_path / str(number) for number in range(2)]
