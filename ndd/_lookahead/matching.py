@@ -92,10 +92,10 @@ class _TakePrefetched:
             self.loop.requested.add(self.number)
         if self.process != os.getpid() and not self.future.done():
             return None  # the threads of the parent do not exist in a forked child
+        # Work for merged batches goes on even if the first of them is not taken.
+        if self.result.whole is not None and self.future.cancel():  # also if another call has cancelled it
+            return None
         if not self.future.done():
-            # Work for merged batches goes on even if the first of them is not taken.
-            if self.result.whole is not None and self.future.cancel():
-                return None
             self.loop.pace.hurry()
         if self.future.exception() is None:
             results = self.result.results()

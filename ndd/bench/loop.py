@@ -126,10 +126,8 @@ def _times(side: str, setting: Setting, case: _Case) -> _Times:
     if case.hw_load is not None:
         command += ["--hw-load", str(case.hw_load)]
     environment = {**os.environ, "PYTHONWARNINGS": "ignore"}
-    if case.pictures:
-        environment["NDD_COMPILE_IN_BACKGROUND"] = (
-            "0"  # their kernels are compiled in the first epoch, which is not timed
-        )
+    if case.pictures:  # their kernels are compiled in the first epoch, which is not timed
+        environment["NDD_COMPILE_IN_BACKGROUND"] = "0"
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:
         if side == "ndd":
@@ -137,4 +135,5 @@ def _times(side: str, setting: Setting, case: _Case) -> _Times:
         print(f"{side} does not run here: {(done.stderr.strip().splitlines() or ['no message'])[-1][:160]}")
         return _Times()
     *epochs, threads = json.loads(done.stdout.strip().splitlines()[-1])
-    return _Times(*map(median, epochs), threads)
+    rate, caller, process = map(median, epochs)
+    return _Times(rate, caller, process, threads)
