@@ -9,12 +9,13 @@ import sys
 from types import ModuleType
 
 _PACKAGES = ("_compiled", "_execution", "_tensor")
+_empty_packages: dict[str, ModuleType] = {}
 
 
 def _start() -> None:
     package = sys.modules["ndd"]
     for name in _PACKAGES:
-        empty = sys.modules[f"ndd.{name}"] = ModuleType(f"ndd.{name}")
+        empty = sys.modules[f"ndd.{name}"] = _empty_packages[f"ndd.{name}"] = ModuleType(f"ndd.{name}")
         empty.__path__ = [f"{folder}/{name}" for folder in package.__path__]
     try:  # with these packages
         from ndd._compiled.background import background
@@ -23,16 +24,17 @@ def _start() -> None:
 
         background.start_early(folder_if_all_empty, EARLY)
     finally:
-        for name in _PACKAGES:
-            del sys.modules[f"ndd.{name}"]
+        for name in _empty_packages:
+            del sys.modules[name]
 
 
 def name_modules() -> None:
     """Makes the modules that were imported first attributes of their packages, as an import does."""
-    for place, module in list(sys.modules.items()):
-        package, _, name = place.rpartition(".")
-        if package.startswith("ndd._") and not hasattr(sys.modules[package], name):
-            setattr(sys.modules[package], name, module)
+    while _empty_packages:
+        name, empty = _empty_packages.popitem()
+        for attribute, value in vars(empty).items():
+            if isinstance(value, ModuleType) and not hasattr(sys.modules[name], attribute):
+                setattr(sys.modules[name], attribute, value)
 
 
 if not any([f"ndd.{name}" in sys.modules for name in _PACKAGES]):
