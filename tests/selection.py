@@ -14,7 +14,6 @@ import numpy as np
 # What `.ci/run` leaves to `.ci/run all`, for its time on two cores: each takes 3 to 50 seconds of one core, and what it tests
 # is tested in a cheaper way too (other start methods, other formats, the kernel in a thread, the loop of a notebook).
 LONG = (
-    "test_user_code.py::test_errors_are_where_the_code_is_wrong",
     "test_slow_store.py::test_the_rate_of_a_plain_client",
     "test_bench.py::test_the_table_suits_dali",
     "test_recipes_on_gpu.py::test_as_on_the_cpu[segmentation]",
