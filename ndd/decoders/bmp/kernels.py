@@ -63,7 +63,12 @@ def read_layout(data, layout):
         return False
     start, size = _number(data, 10, 4), _number(data, 14, 4)
     width, height = _signed(_number(data, 18, 4)), _signed(_number(data, 22, 4))
-    planes, bits, compression, colours = _number(data, 26, 2), _number(data, 28, 2), _number(data, 30, 4), _number(data, 46, 4)
+    planes, bits, compression, colours = (
+        _number(data, 26, 2),
+        _number(data, 28, 2),
+        _number(data, 30, 4),
+        _number(data, 46, 4),
+    )
     end = 14 + size
     if size < 40 or size > _LARGEST or planes > 1 or compression != 0 or end > total:
         return False
@@ -158,5 +163,3 @@ def _look_up(data, at, palette, colours, out, to, depth, count, is_bgr):
         for c in range(depth):
             # Blue is stored first. The colours of a gray palette are equal.
             out[to + x * depth + c] = data[entry + (c if is_bgr else 2 - c)] if index < colours else 0
-
-

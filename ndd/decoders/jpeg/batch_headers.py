@@ -13,7 +13,7 @@ from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes
 from ndd._tensor.memory import memory_at
 
-# The facts of a picture: its format if compiled code may decode it (JPEG, PNG, TIFF, BMP; 0: Python decides), size as stored, channels,
+# The facts of a picture: its format if compiled code may decode it (JPEG, ...; 0: Python decides), size as stored, channels,
 # EXIF orientation, and the scans of a JPEG: WHOLE if its first scan has all components (decoders stop after that scan),
 # PROGRESSIVE, or 0.
 GOOD, HEIGHT, WIDTH, CHANNELS, ORIENTATION, SCANS, FACTS = 0, 1, 2, 3, 4, 5, 6

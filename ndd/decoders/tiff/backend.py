@@ -8,6 +8,7 @@ import numpy as np
 
 from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Decoded, Options
+from ndd.decoders.backends import libzstd
 from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, TIFF, WIDTH
 from ndd.decoders.picture_table import largest_first, picture_table
 from ndd.decoders.png import libdeflate
@@ -48,5 +49,6 @@ def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> 
     seats = min(call.threads, len(order))
     scratch, taken = host_empty((seats * room,), np.uint8).reshape(seats, room), np.zeros(seats, np.int64)
     work = _WORK * int(np.add.reduce(batch.operand.sizes[order]))
-    arguments = (order, picture_table(batch, decoded), scratch, taken, libdeflate.available(), decoded.done)
+    libraries = libdeflate.available(), libzstd.available()
+    arguments = (order, picture_table(batch, decoded), scratch, taken, *libraries, decoded.done)
     call.parallel_for(kernels.decode_loop, arguments, len(order), work, (batch.operand, decoded.memory))

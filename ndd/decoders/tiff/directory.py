@@ -1,5 +1,5 @@
 """The first directory of a common TIFF: gray or RGB of 8 bits, upright, in strips or tiles that are not compressed, or
-compressed by deflate, LZW or PackBits. The format: TIFF 6.0, sections 2 to 8, 13 and 15.
+compressed by deflate, LZW, PackBits or Zstandard. The format: TIFF 6.0, sections 2 to 8, 13 and 15.
 
 Python reads all other files: BigTIFF, tags that are repeated or out of order, and whatever looks damaged.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
 from ndd.decoders.headers import tiff_directory as tiff
 
@@ -18,7 +19,7 @@ from ndd.decoders.headers import tiff_directory as tiff
     HEIGHT, WIDTH, CHANNELS, COMPRESSION, IS_PREDICTED, ROWS, COLUMNS, IS_TILED, COUNT, PLACES, PLACE_BYTES, SIZES, SIZE_BYTES,
     IS_BIG, LAYOUT,
 ) = range(15)  # fmt: skip
-NONE, LZW, DEFLATE, OLD_DEFLATE, PACKBITS = 1, 5, 8, 32946, 32773
+NONE, LZW, DEFLATE, OLD_DEFLATE, PACKBITS, ZSTANDARD = 1, 5, 8, 32946, 32773, 50000
 
 _TAGS_AT = 10  # the least offset of the first tag
 _TAG = 12  # bytes of a tag
@@ -27,13 +28,17 @@ _MOST = 1_000_000  # rows or columns
 _LARGEST_RATIO = 1100  # of unpacked to packed bytes, so that a few bytes cannot claim gigabytes
 _SPARE = 1 << 20  # bytes that a tile may have beyond those of the picture
 _SHORT, _LONG = tiff.SHORT, 4
-_WIDTH, _HEIGHT, _BITS, _COMPRESSION, _COLOURS = tiff.WIDTH, tiff.HEIGHT, tiff.BITS, tiff.COMPRESSION, tiff.COLOURS
-_FILL_ORDER, _ORIENTATION, _CHANNELS, _PLANAR = tiff.FILL_ORDER, tiff.ORIENTATION, tiff.CHANNELS, tiff.PLANAR
-_STRIPS, _STRIP_ROWS, _STRIP_BYTES, _PREDICTOR = tiff.STRIPS, tiff.STRIP_ROWS, tiff.STRIP_BYTES, tiff.PREDICTOR
-_TILE_WIDTH, _TILE_ROWS, _TILES, _TILE_BYTES = tiff.TILE_WIDTH, tiff.TILE_ROWS, tiff.TILES, tiff.TILE_BYTES
-_SAMPLE_FORMAT, _UNSIGNED, _GRAY, _RGB = tiff.SAMPLE_FORMAT, tiff.UNSIGNED, tiff.GRAY, tiff.RGB
-_HORIZONTAL = 2
-_UNSAID = -1
+_UNSIGNED, _GRAY, _RGB, _HORIZONTAL = tiff.UNSIGNED, tiff.GRAY, tiff.RGB, 2
+# The tags that matter, in the order of a file, and their places among them.
+_TAGS = np.array([
+    tiff.WIDTH, tiff.HEIGHT, tiff.BITS, tiff.COMPRESSION, tiff.COLOURS, tiff.FILL_ORDER, tiff.STRIPS, tiff.ORIENTATION,
+    tiff.CHANNELS, tiff.STRIP_ROWS, tiff.STRIP_BYTES, tiff.PLANAR, tiff.PREDICTOR, tiff.TILE_WIDTH, tiff.TILE_ROWS, tiff.TILES,
+    tiff.TILE_BYTES, tiff.SAMPLE_FORMAT,
+])  # fmt: skip
+(
+    _WIDTH, _HEIGHT, _BITS, _COMPRESSION, _COLOURS, _FILL_ORDER, _STRIPS, _ORIENTATION, _CHANNELS, _STRIP_ROWS, _STRIP_BYTES,
+    _PLANAR, _PREDICTOR, _TILE_WIDTH, _TILE_ROWS, _TILES, _TILE_BYTES, _SAMPLE_FORMAT,
+) = range(len(_TAGS))  # fmt: skip
 
 
 @kernel(light=True)
@@ -45,120 +50,105 @@ def number(data, at, size, is_big):
     return value
 
 
-@kernel(light=True)
-def _all_are(data, at, size, count, expected, is_big):
-    for k in range(count):
-        if number(data, at + k * size, size, is_big) != expected:
-            return False
-    return True
+@kernel
+def _find_tags(data, found):
+    """Fills `found`, int64 `[tags, 3]`: how many numbers each of `_TAGS` has, 0 without the tag, the first byte of the numbers,
+    and the bytes of a number. All of them lie inside `data`. Returns the byte order, 1 for the big end first, or -1 for a file
+    that is left to Python."""
+    found[:] = 0
+    total = np.int64(len(data))
+    if total < _TAGS_AT or data[0] != data[1] or (data[0] != 0x49 and data[0] != 0x4D):
+        return -1
+    is_big = data[0] == 0x4D
+    start = number(data, 4, 4, is_big)
+    if number(data, 2, 2, is_big) != 42 or start > total - 2:
+        return -1
+    tags, last, k = number(data, start, 2, is_big), np.int64(-1), 0
+    if tags > _MOST_TAGS or tags * _TAG > total - start - 2:
+        return -1
+    for at in range(start + 2, start + 2 + tags * _TAG, _TAG):
+        tag = number(data, at, 2, is_big)
+        if tag <= last:
+            return -1
+        last = tag
+        while k < len(_TAGS) and _TAGS[k] < tag:
+            k += 1
+        if k == len(_TAGS) or _TAGS[k] != tag:
+            continue
+        kind, count, place = number(data, at + 2, 2, is_big), number(data, at + 4, 4, is_big), at + 8
+        size = np.int64(2 if kind == _SHORT else 4)
+        if count * size > 4:
+            place = number(data, at + 8, 4, is_big)
+        if (kind != _SHORT and kind != _LONG) or count == 0 or place > total or count * size > total - place:
+            return -1
+        found[k, 0], found[k, 1], found[k, 2] = count, place, size
+    return np.int64(is_big)
 
 
 @kernel(light=True)
-def begins_tiff(data):
-    """Whether the file has the signature of a TIFF, and is no BigTIFF."""
-    if len(data) < _TAGS_AT or data[0] != data[1] or (data[0] != 0x49 and data[0] != 0x4D):
-        return False
-    return number(data, 2, 2, data[0] == 0x4D) == 42
+def _value(data, found, tag, default, is_big):
+    """The only number of a tag; `default` without the tag, -1 if there are several."""
+    if found[tag, 0] == 1:
+        return number(data, found[tag, 1], found[tag, 2], is_big)
+    return np.int64(-1 if found[tag, 0] else default)
+
+
+@kernel(light=True)
+def _all_are(data, found, tag, expected, is_big):
+    """Whether a tag is missing, or all of its numbers are the expected one."""
+    matching = 0
+    for k in range(found[tag, 0]):
+        matching += number(data, found[tag, 1] + k * found[tag, 2], found[tag, 2], is_big) == expected
+    return matching == found[tag, 0]
 
 
 @kernel
 def read_layout(data, layout):
     """Fills `layout`, int64 `[LAYOUT]`. Returns whether the file is a common one, and its directory is sound. The places and
     sizes of its chunks may still be wrong."""
-    layout[:] = 0
-    if not begins_tiff(data):
+    found = empty((len(_TAGS), 3), np.int64)
+    order = _find_tags(data, found)
+    if order < 0:
         return False
-    is_big, total = data[0] == 0x4D, np.int64(len(data))
-    start = number(data, 4, 4, is_big)
-    if start > total - 2:
-        return False
-    tags = number(data, start, 2, is_big)
-    if tags > _MOST_TAGS or tags * _TAG > total - start - 2:
-        return False
-    layout[COMPRESSION], layout[ROWS], layout[IS_BIG] = NONE, _UNSAID, is_big
-    last, bits, colours, sizes, predictor = np.int64(-1), np.int64(0), np.int64(-1), np.int64(0), np.int64(1)
-    layout[CHANNELS] = 1
-    for k in range(tags):
-        at = start + 2 + k * _TAG
-        tag, kind, count = number(data, at, 2, is_big), number(data, at + 2, 2, is_big), number(data, at + 4, 4, is_big)
-        if tag <= last:
+    is_big = order == 1
+    for tag in (_FILL_ORDER, _ORIENTATION, _PLANAR):
+        if _value(data, found, tag, 1, is_big) != 1:
             return False
-        last = tag
-        wide = tag == _STRIPS or tag == _STRIP_BYTES or tag == _TILES or tag == _TILE_BYTES
-        several = wide or tag == _BITS or tag == _SAMPLE_FORMAT
-        single = (
-            (_WIDTH <= tag <= _HEIGHT) or (_COMPRESSION <= tag <= _COLOURS) or tag == _FILL_ORDER or tag == _ORIENTATION
-            or tag == _CHANNELS or tag == _STRIP_ROWS or tag == _PLANAR or tag == _PREDICTOR
-            or (_TILE_WIDTH <= tag <= _TILE_ROWS)
-        )  # fmt: skip
-        if not single and not several:
-            continue
-        if (kind != _SHORT and kind != _LONG) or count < 1 or (single and count != 1):
-            return False
-        size = np.int64(2 if kind == _SHORT else 4)
-        place = at + 8
-        if count * size > 4:
-            place = number(data, at + 8, 4, is_big)
-            if place > total or count * size > total - place:
-                return False
-        if tag == _BITS:
-            bits = count if _all_are(data, place, size, count, 8, is_big) else np.int64(-1)
-        elif tag == _SAMPLE_FORMAT:
-            if not _all_are(data, place, size, count, _UNSIGNED, is_big):
-                return False
-        elif tag == _STRIPS or tag == _TILES:
-            if layout[COUNT]:
-                return False
-            layout[COUNT], layout[PLACES], layout[PLACE_BYTES], layout[IS_TILED] = count, place, size, tag == _TILES
-        elif wide:
-            if sizes:
-                return False
-            sizes, layout[SIZES], layout[SIZE_BYTES] = count, place, size
-        else:
-            value = number(data, place, size, is_big)
-            if tag == _WIDTH:
-                layout[WIDTH] = value
-            elif tag == _HEIGHT:
-                layout[HEIGHT] = value
-            elif tag == _COMPRESSION:
-                layout[COMPRESSION] = value
-            elif tag == _COLOURS:
-                colours = value
-            elif tag == _CHANNELS:
-                layout[CHANNELS] = value
-            elif tag == _PREDICTOR:
-                predictor = value
-            elif tag == _STRIP_ROWS or tag == _TILE_ROWS:
-                layout[ROWS] = value
-            elif tag == _TILE_WIDTH:
-                layout[COLUMNS] = value
-            elif value != 1:  # the order of bits, a turned picture, planes
-                return False
-    return _is_common(layout, total, bits, colours, sizes, predictor)
-
-
-@kernel(light=True)
-def _is_common(layout, total, bits, colours, sizes, predictor):
-    """Whether the numbers of the tags fit each other. Fills in what follows from them."""
-    height, width, channels, compression = layout[HEIGHT], layout[WIDTH], layout[CHANNELS], layout[COMPRESSION]
-    if not 0 < height <= _MOST or not 0 < width <= _MOST or bits != channels or sizes != layout[COUNT]:
+    height, width = _value(data, found, _HEIGHT, 0, is_big), _value(data, found, _WIDTH, 0, is_big)
+    channels, colours = _value(data, found, _CHANNELS, 1, is_big), _value(data, found, _COLOURS, -1, is_big)
+    if not 0 < height <= _MOST or not 0 < width <= _MOST:
         return False
     if not ((channels == 1 and colours == _GRAY) or (channels == 3 and colours == _RGB)):
         return False
-    packed = compression == LZW or compression == DEFLATE or compression == OLD_DEFLATE
-    if not packed and compression != NONE and compression != PACKBITS:
+    if found[_BITS, 0] != channels or not _all_are(data, found, _BITS, 8, is_big):
         return False
-    if packed and predictor != 1 and predictor != _HORIZONTAL:
+    if not _all_are(data, found, _SAMPLE_FORMAT, _UNSIGNED, is_big):
         return False
-    layout[IS_PREDICTED] = packed and predictor == _HORIZONTAL  # libtiff ignores it for the others
+    compression = _value(data, found, _COMPRESSION, NONE, is_big)
+    is_packed = compression in (LZW, DEFLATE, OLD_DEFLATE, ZSTANDARD)
+    predictor = (
+        _value(data, found, _PREDICTOR, 1, is_big) if is_packed else np.int64(1)
+    )  # libtiff ignores it for the others
+    if (not is_packed and compression not in (NONE, PACKBITS)) or predictor not in (1, _HORIZONTAL):
+        return False
+    is_tiled = found[_TILES, 0] > 0
+    if is_tiled:
+        rows, columns = _value(data, found, _TILE_ROWS, 0, is_big), _value(data, found, _TILE_WIDTH, 0, is_big)
+    else:
+        rows, columns = min(_value(data, found, _STRIP_ROWS, height, is_big), height), width
     picture = height * width * channels
-    if not layout[IS_TILED]:
-        layout[ROWS], layout[COLUMNS] = height if layout[ROWS] == _UNSAID else min(layout[ROWS], height), width
-    rows, columns = layout[ROWS], layout[COLUMNS]
     if not 0 < rows <= _MOST or not 0 < columns <= _MOST or rows * columns * channels > picture + _SPARE:
         return False
-    chunks = ((height + rows - 1) // rows) * ((width + columns - 1) // columns)
-    return layout[COUNT] == chunks and picture <= _LARGEST_RATIO * total
+    places, sizes = (_TILES, _TILE_BYTES) if is_tiled else (_STRIPS, _STRIP_BYTES)
+    count = ((height + rows - 1) // rows) * ((width + columns - 1) // columns)
+    if found[places, 0] != count or found[sizes, 0] != count or picture > _LARGEST_RATIO * np.int64(len(data)):
+        return False
+    layout[HEIGHT], layout[WIDTH], layout[CHANNELS], layout[COMPRESSION] = height, width, channels, compression
+    layout[IS_PREDICTED], layout[ROWS], layout[COLUMNS] = predictor == _HORIZONTAL, rows, columns
+    layout[IS_TILED], layout[COUNT], layout[IS_BIG] = is_tiled, count, is_big
+    layout[PLACES], layout[PLACE_BYTES] = found[places, 1], found[places, 2]
+    layout[SIZES], layout[SIZE_BYTES] = found[sizes, 1], found[sizes, 2]
+    return True
 
 
 def most_chunk_bytes(heights: np.ndarray, widths: np.ndarray, channels: np.ndarray) -> int:

@@ -1,4 +1,5 @@
-"""Kernels for the TIFFs of a batch: headers and pixels. `libdeflate.available` must have connected its functions."""
+"""Kernels for the TIFFs of a batch: headers and pixels. `libdeflate.available` and
+`libzstd.available` must have connected their functions."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from ndd._compiled.atomics import acquire_slot, atomic_store
 from ndd._compiled.intrinsics import array_at, empty
 from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import next_index
+from ndd.decoders.backends.libzstd import decompress as decompress_zstandard
 from ndd.decoders.backends.tiff_lzw import unpack as unpack_lzw
 from ndd.decoders.backends.tiff_packbits import unpack as unpack_packbits
 from ndd.decoders.backends.tiff_predictor import add_left
@@ -39,7 +41,9 @@ from ndd.decoders.tiff.directory import number, read_layout
 _GOOD, _HEIGHT, _WIDTH, _CHANNELS, _ORIENTATION = (
     facts_of.GOOD, facts_of.HEIGHT, facts_of.WIDTH, facts_of.CHANNELS, facts_of.ORIENTATION,
 )  # fmt: skip
-_TIFF, _NONE, _LZW, _PACKBITS = facts_of.TIFF, tiff.NONE, tiff.LZW, tiff.PACKBITS
+_TIFF, _NONE, _LZW, _PACKBITS, _ZSTANDARD = (
+    facts_of.TIFF, tiff.NONE, tiff.LZW, tiff.PACKBITS, tiff.ZSTANDARD,
+)  # fmt: skip
 
 
 @kernel
@@ -60,14 +64,14 @@ def _(addresses, sizes, like, facts):
 
 
 @kernel
-def decode_loop(counter, limit, order, pictures, scratch, taken, inflates, done):
+def decode_loop(counter, limit, order, pictures, scratch, taken, inflates, has_zstandard, done):
     """Decodes up to `limit` pictures in the order `order`, which threads share. Returns True.
 
     Args:
         pictures: int64 `[N, NUMBERS]`, see `picture_table`.
         scratch: u8 `[S, room]`, each row with room for a chunk of any of these files. Every thread uses one row.
         taken: int64 `[S]`, initially zeros: whether a thread uses the row.
-        inflates: whether libdeflate is available.
+        inflates, has_zstandard: whether libdeflate and libzstd are available.
         done: bool `[N]`, set for each picture that is decoded.
     """
     decompressor = alloc_decompressor() if inflates else np.uintp(0)
@@ -79,7 +83,7 @@ def decode_loop(counter, limit, order, pictures, scratch, taken, inflates, done)
             break
         row = pictures[order[turn]]
         data, out = array_at(row[FILE], row[FILE_BYTES], own), array_at(row[OUT], row[OUT_BYTES], own)
-        done[order[turn]] = _decode(data, out, row, own, decompressor)
+        done[order[turn]] = _decode(data, out, row, own, decompressor, has_zstandard)
     atomic_store(taken, seat, 0)
     if decompressor:
         free_decompressor(decompressor)
@@ -90,7 +94,7 @@ decode_loop.fallback(lambda *args: False)
 
 
 @kernel
-def _decode(data, out, row, scratch, decompressor):
+def _decode(data, out, row, scratch, decompressor, has_zstandard):
     layout = empty(tiff.LAYOUT, np.int64)
     # The header must not have changed since the memory for the pixels was allocated.
     if not read_layout(data, layout) or row[ROWS] != layout[tiff.HEIGHT] or row[COLUMNS] != layout[tiff.WIDTH]:
@@ -104,14 +108,16 @@ def _decode(data, out, row, scratch, decompressor):
         for left in range(0, width, columns):
             is_used = top < row[USED_BOTTOM] and top + high > row[USED_TOP]
             is_used = is_used and left < row[USED_RIGHT] and left + columns > row[USED_LEFT]
-            if is_used and not _decode_chunk(data, layout, chunk, top, left, high, out, row, scratch, decompressor):
+            if is_used and not _decode_chunk(
+                data, layout, chunk, top, left, high, out, row, scratch, decompressor, has_zstandard
+            ):
                 return False
             chunk += 1
     return True
 
 
 @kernel
-def _decode_chunk(data, layout, chunk, top, left, high, out, row, scratch, decompressor):
+def _decode_chunk(data, layout, chunk, top, left, high, out, row, scratch, decompressor, has_zstandard):
     """Writes the pixels of a chunk of `high` rows that lie in the window. Returns whether the chunk is whole."""
     channels, columns, compression = layout[tiff.CHANNELS], layout[tiff.COLUMNS], layout[tiff.COMPRESSION]
     size, place = layout[tiff.SIZE_BYTES], layout[tiff.PLACE_BYTES]
@@ -143,9 +149,13 @@ def _decode_chunk(data, layout, chunk, top, left, high, out, row, scratch, decom
         elif compression == _PACKBITS:
             if not unpack_packbits(stored, values):
                 return False
-        elif not decompressor or size == 0:
-            return False
-        elif inflate(decompressor, stored.ctypes.data, size, values.ctypes.data, len(values), 0) != 0:
+        elif compression == _ZSTANDARD:
+            source, target, count = stored.ctypes.data, values.ctypes.data, np.uintp(len(values))
+            if not has_zstandard or decompress_zstandard(target, count, source, np.uintp(size)) != count:
+                return False
+        elif (
+            not decompressor or inflate(decompressor, stored.ctypes.data, size, values.ctypes.data, len(values), 0) != 0
+        ):
             return False
         if layout[tiff.IS_PREDICTED]:
             add_left(values.reshape(high, line), channels)
