@@ -59,7 +59,7 @@ _NEEDED = {
     tiff.TILE_WIDTH, tiff.TILE_ROWS, tiff.TILES, tiff.STRIP_BYTES, tiff.TILE_BYTES, tiff.EXTRA_CHANNELS,
 }  # fmt: skip
 _ONE_NUMBER = {tiff.WIDTH, tiff.HEIGHT, tiff.COMPRESSION, tiff.COLOURS, tiff.CHANNELS, tiff.STRIP_ROWS}
-_OPTIONAL = {tiff.STRIP_BYTES, tiff.TILE_BYTES, tiff.EXTRA_CHANNELS}  # may have none
+_OPTIONAL = {tiff.STRIP_BYTES, tiff.TILE_BYTES}  # of a file with one chunk
 _EXTRA = {0, 1, 2, 999}  # what extra channels may be; the last one is Corel's
 _UNPREDICTED = (_NONE, _JPEG, _PACKBITS)  # libtiff applies no predictor to these, whatever the file says
 # Predictors: differences from the pixel on the left, of numbers or of the bytes of floats.
@@ -158,10 +158,11 @@ def _check(directory: Directory, tags: dict[int, tuple[float, ...]]) -> None:
     for entry in directory.entries():
         if entry.tag not in _NEEDED:
             continue
-        least = 0 if entry.tag in _OPTIONAL else 1
-        most = 1 if entry.tag in _ONE_NUMBER else channels if entry.tag == tiff.EXTRA_CHANNELS else _MOST_NUMBERS
+        least, most = 1, 1 if entry.tag in _ONE_NUMBER else _MOST_NUMBERS
+        if entry.tag == tiff.EXTRA_CHANNELS:
+            least, most = 0, channels
         is_number = entry.code not in ("", "II") or entry.kind in tiff.SIGNED_KINDS
-        if not is_number or not least <= entry.count <= most:
+        if not is_number or (entry.tag not in _OPTIONAL and not least <= entry.count <= most):
             raise ValueError(f"tag {entry.tag} with {entry.count} numbers of type {entry.kind}")
     if not {*tags.get(tiff.EXTRA_CHANNELS, ())} <= _EXTRA:
         raise ValueError("an unknown kind of channel")
