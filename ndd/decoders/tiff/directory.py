@@ -33,11 +33,12 @@ _UNSIGNED, _GRAY, _RGB, _HORIZONTAL = tiff.UNSIGNED, tiff.GRAY, tiff.RGB, 2
 _TAGS = np.array([
     tiff.WIDTH, tiff.HEIGHT, tiff.BITS, tiff.COMPRESSION, tiff.COLOURS, tiff.FILL_ORDER, tiff.STRIPS, tiff.ORIENTATION,
     tiff.CHANNELS, tiff.STRIP_ROWS, tiff.STRIP_BYTES, tiff.PLANAR, tiff.PREDICTOR, tiff.TILE_WIDTH, tiff.TILE_ROWS, tiff.TILES,
-    tiff.TILE_BYTES, tiff.SAMPLE_FORMAT,
+    tiff.TILE_BYTES, tiff.EXTRA_CHANNELS, tiff.SAMPLE_FORMAT,
 ])  # fmt: skip
 (
     _WIDTH, _HEIGHT, _BITS, _COMPRESSION, _COLOURS, _FILL_ORDER, _STRIPS, _ORIENTATION, _CHANNELS, _STRIP_ROWS, _STRIP_BYTES,
-    _PLANAR, _PREDICTOR, _TILE_WIDTH, _TILE_ROWS, _TILES, _TILE_BYTES, _SAMPLE_FORMAT,
+    _PLANAR, _PREDICTOR, _TILE_WIDTH, _TILE_ROWS, _TILES, _TILE_BYTES, _EXTRA_CHANNELS,
+    _SAMPLE_FORMAT,
 ) = range(len(_TAGS))  # fmt: skip
 
 
@@ -132,6 +133,8 @@ def read_layout(data, layout):
     if (not is_packed and compression not in (NONE, PACKBITS)) or predictor not in (1, _HORIZONTAL):
         return False
     is_tiled = entries[_TILES, 0] > 0
+    if entries[_EXTRA_CHANNELS, 0] > 0 or (not is_tiled and entries[_TILE_WIDTH, 0] + entries[_TILE_ROWS, 0] > 0):
+        return False
     if is_tiled:
         rows, columns = _value(data, entries, _TILE_ROWS, 0, is_big), _value(data, entries, _TILE_WIDTH, 0, is_big)
     else:

@@ -152,7 +152,7 @@ def test_a_few_bytes_do_not_claim_gigabytes(monkeypatch):
         ({}, True), ({278: None}, False), ({278: [1 << 31]}, False), ({258: [8, 8]}, False), ({258: [8, 8, 7]}, False),
         ({277: [4]}, False), ({262: [3]}, False), ({339: None}, True), ({339: [1, 1, 2]}, False), ({284: [2]}, False),
         ({317: [2]}, True), ({317: [3]}, True), ({256: [1 << 20]}, False), ({257: [0]}, False), ({279: None}, False),
-        ({330: [1, 2, 3]}, True),
+        ({330: [1, 2, 3]}, True), ({338: [0]}, False), ({322: [16]}, False), ({323: [16]}, False),
     ],
 )  # fmt: skip
 def test_which_files_are_common(tags, is_common):
