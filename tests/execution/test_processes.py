@@ -41,7 +41,7 @@ images = ndd.batch([np.full((300, 200, 3), i, np.uint8) for i in range(8)], layo
 
 
 def run(code, timeout=100, expected=0):
-    done = warm_interpreter.run(SLOW + textwrap.dedent(code), timeout=timeout)
+    done = warm_interpreter.run(SLOW + textwrap.dedent(code), timeout=timeout, has_ndd=True)
     assert done.returncode == expected, (done.returncode, done.stdout[-500:], done.stderr[-3000:])
     return done.stdout, done.stderr
 
@@ -480,7 +480,7 @@ def test_the_handler_of_a_signal_uses_operators():
 
 def test_control_c_ends_a_script():
     script = SLOW + "\nprint('go', flush=True)\nwhile True:\n    (slow(x, seconds=0.05) + 1).evaluate()\n"
-    program = warm_interpreter.Program(script)
+    program = warm_interpreter.Program(script, has_ndd=True)
     wait_until(lambda: program.said() == "go\n")
     time.sleep(0.3)
     program.send_signal(signal.SIGINT)

@@ -242,5 +242,5 @@ def test_pandas_is_not_imported(tmp_path):
         "assert reader[0][2].torch().item() is True and reader[0][4].torch().tolist() == [1]\n"
         "assert 'pyarrow' in sys.modules and 'pandas' not in sys.modules"
     )
-    done = warm_interpreter.run(program, str(tmp_path))
+    done = warm_interpreter.run(program, str(tmp_path), has_ndd=True)
     assert done.returncode == 0, done.stderr
