@@ -32,6 +32,10 @@ if os.environ.get("CI") == "true":
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Kernels are tested, and not what stands in for them while a thread compiles them."""
     if session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput"):
+        if hasattr(os, "fork"):
+            import warm_interpreter
+
+            warm_interpreter.share()
         return  # this process hands tests to others, and needs no ndd
     from ndd._compiled.background import background
 
@@ -144,7 +148,6 @@ def pytest_collection() -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
-        gc.collect()
         gc.freeze()
         gc.enable()
 

@@ -10,16 +10,20 @@ import does, nor for settings that an import reads. As any child of a fork it co
 
 from __future__ import annotations
 
+import atexit
 import functools
 import gc
 import importlib
 import json
 import os
 import select
+import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import TextIO
 
@@ -44,8 +48,8 @@ class Program:
             "cwd": str(cwd or Path.cwd()),
         }
         Path(self._folder.name, "request.json").write_text(json.dumps(request))
-        _server().stdin.write(json.dumps([self._folder.name, has_ndd]) + "\n")
-        self.pid = int(self._answer(60))
+        _server().tell(json.dumps([self._folder.name, has_ndd]))
+        self.pid = int(self._answer(120))  # torch may be imported first
 
     def said(self, where: str = "stdout") -> str:
         """What it has written so far."""
@@ -68,10 +72,10 @@ class Program:
         return subprocess.CompletedProcess(self._code, os.waitstatus_to_exitcode(status), *said)
 
     def _answer(self, timeout: float) -> str:
-        stream = _server().stdout
-        if not select.select([stream], [], [], timeout)[0]:
+        answer = _server().answer(timeout)
+        if answer is None:
             raise subprocess.TimeoutExpired(self._code, timeout, self.said("stdout"), self.said("stderr"))
-        return stream.readline()
+        return answer
 
 
 def run(code: str, *arguments: str, timeout: float = 200, **more) -> subprocess.CompletedProcess[str]:
@@ -79,17 +83,74 @@ def run(code: str, *arguments: str, timeout: float = 200, **more) -> subprocess.
     return Program(code, *arguments, **more).ended(timeout)
 
 
+class _Server:
+    """Lines to and from a process that forks programs: one of this process, or a child of the one that a run's workers share."""
+
+    def __init__(self, read: int, write: int, held: object) -> None:
+        self._read, self._write, self.held = read, write, held
+        self._told = b""
+
+    def tell(self, line: str) -> None:
+        os.write(self._write, line.encode() + b"\n")
+
+    def answer(self, timeout: float) -> str | None:
+        """The next line; None if there is none for so many seconds."""
+        end = time.monotonic() + timeout
+        while b"\n" not in self._told:
+            if not select.select([self._read], [], [], max(0.0, end - time.monotonic()))[0]:
+                return None
+            more = os.read(self._read, 4096)
+            assert more, "the process that forks programs has ended"
+            self._told += more
+        line, _, self._told = self._told.partition(b"\n")
+        return line.decode()
+
+
 @functools.cache
-def _server() -> subprocess.Popen[str]:
+def _server() -> _Server:
+    if path := os.environ.get(_ADDRESS):
+        connection = socket.socket(socket.AF_UNIX)
+        connection.connect(path)
+        return _Server(connection.fileno(), connection.fileno(), connection)
+    process = _started(stdout=subprocess.PIPE)
+    return _Server(process.stdout.fileno(), process.stdin.fileno(), process)
+
+
+def share() -> None:
+    """Starts the process for the workers of this one, before they are started: torch is imported once."""
+    folder = tempfile.mkdtemp(prefix="ndd-warm-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{folder}/socket")
+        listener.listen()
+        _started(str(listener.fileno()), pass_fds=[listener.fileno()])
+    os.environ[_ADDRESS] = f"{folder}/socket"
+
+
+def _started(*arguments: str, **options) -> subprocess.Popen[bytes]:
+    """The process; it ends with this one, which holds the other end of its stdin."""
     without_settings = {name: value for name, value in os.environ.items() if not name.startswith("NDD_")}
-    return subprocess.Popen(
-        [sys.executable, __file__],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        bufsize=1,
-        text=True,
-        env=without_settings | {"NDD_COMPILE_IN_BACKGROUND": "0", "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
+    env = without_settings | {"NDD_COMPILE_IN_BACKGROUND": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen([sys.executable, __file__, *arguments], stdin=subprocess.PIPE, env=env, **options)
+    _processes.append(process)
+    return process
+
+
+_ADDRESS = "NDD_TEST_WARM_INTERPRETER"
+_processes: list[subprocess.Popen[bytes]] = []
+
+
+def _next_connection(listener: socket.socket) -> None:
+    """Comes back in a new child only, with a connection as stdin and stdout; the process itself ends here."""
+    while 0 not in select.select([listener, 0], [], [])[0]:
+        connection, _ = listener.accept()
+        with connection:
+            if os.fork() == 0:
+                listener.close()
+                os.dup2(connection.fileno(), 0)
+                os.dup2(connection.fileno(), 1)
+                return
+    sys.exit()
 
 
 def _next_request() -> dict:
@@ -144,6 +205,8 @@ if __name__ == "__main__":
     import torch  # noqa: F401
 
     _leave_alone()
+    if sys.argv[1:]:
+        _next_connection(socket.socket(fileno=int(sys.argv[1])))
     request = _next_request()
     sys.argv[:] = request["argv"]
     sys.path[0] = ""  # it was the folder of this file
