@@ -125,6 +125,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("long")]
+        items.sort(key=lambda item: item.get_closest_marker("slow") is None)  # else one worker ends with them alone
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if marked:
         import torch
