@@ -400,7 +400,7 @@ def test_what_the_handler_of_a_signal_raises_reaches_the_user(mode):
                 wrong.append(k)
         lock = ndd.EvalContext.current()._queue.lock
         free = []
-        other = threading.Thread(target=lambda: free.append(lock.acquire(timeout=10)))
+        other = threading.Thread(target=lambda: free.append(lock.acquire(timeout=60)))
         other.start()
         other.join()
         print(found, wrong, free)
@@ -418,7 +418,7 @@ def test_control_c_when_a_result_is_there():
                 hit.append(state)
                 signal.raise_signal(signal.SIGINT)
             end(invocation, state)
-        signal.alarm(30)
+        signal.alarm(90)
         with ndd.EvalMode.deferred:
             value = slow(x, seconds=0) + 1
         Invocation._end = interrupted

@@ -62,7 +62,7 @@ def s3(server, monkeypatch):
         monkeypatch.setenv(name, value)
     server.faults.clear()
     server.seen.clear()
-    with ndd.io.object_store(connections=8, retries=3, timeout=10):
+    with ndd.io.object_store(connections=8, retries=3, timeout=60):
         yield server
     server.faults.clear()
     server.broken.clear()
