@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import importlib
 import re
 import types
@@ -101,8 +102,12 @@ def is_looked_at(node):
 
 @functools.cache
 def parsed(path):
-    tree = ast.parse(path.read_text())
-    return Text(list(imports_of_statements(path, tree.body, True)), [n for n in ast.walk(tree) if is_looked_at(n)])
+    gc.disable()  # Python would look for garbage among the nodes half of the time
+    try:
+        tree = ast.parse(path.read_text())
+        return Text(list(imports_of_statements(path, tree.body, True)), [n for n in ast.walk(tree) if is_looked_at(n)])
+    finally:
+        gc.enable()
 
 
 def imports_of(path):
