@@ -18,7 +18,7 @@ from hostile.bounds_checked import Parser, fenced, fenced_copy
 from hostile.media import PATTERNS, LeftError, cut, odd
 from picture_writers.bmp import bmp, packed
 from picture_writers.png import parts
-from picture_writers.tiff import DEFLATE, GRAY, JPEG, LZW, NONE, PACKBITS, RGB, YCBCR, tiff
+from picture_writers.tiff import CMYK, DEFLATE, GRAY, JPEG, LZW, NONE, PACKBITS, RGB, YCBCR, tiff
 from PIL import Image
 
 from ndd._compiled.thread_team import ALONE, joined
@@ -133,11 +133,11 @@ def read_png(content: bytes) -> None:
 @functools.cache
 def common_tiffs() -> list[bytes]:
     rng = np.random.default_rng(4)
-    pixels = np.repeat(rng.integers(0, 256, (21, 5, 3), np.uint8), 5, axis=1)
+    pixels = np.repeat(rng.integers(0, 256, (21, 5, 4), np.uint8), 5, axis=1)
     layouts: list[dict[str, Any]] = [{"rows": 4}, {"rows": 21}, {"tile": 16}]
     return [
-        tiff(pixels[..., :channels], colours=RGB if channels == 3 else GRAY, compression=kind, order=order, **layout).tobytes()
-        for channels in (1, 3) for kind in (NONE, LZW, DEFLATE, PACKBITS) for order in ("<", ">") for layout in layouts
+        tiff(pixels[..., :channels], colours={1: GRAY, 3: RGB, 4: CMYK}[channels], compression=kind, order=order, **layout).tobytes()
+        for channels in (1, 3, 4) for kind in (NONE, LZW, DEFLATE, PACKBITS) for order in ("<", ">") for layout in layouts
     ]  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""The first directory of a common TIFF: gray or RGB of 8 bits, upright, in strips or tiles that are not compressed, or
+"""The first directory of a common TIFF: gray, RGB or CMYK of 8 bits, upright, in strips or tiles that are not compressed, or
 compressed by deflate, LZW, PackBits or Zstandard. The format: TIFF 6.0, sections 2 to 8, 13 and 15.
 
 Python reads all other files: BigTIFF, tags that are repeated or out of order, and whatever looks damaged.
@@ -28,7 +28,7 @@ _MOST = 1_000_000  # rows or columns
 _LARGEST_RATIO = 1100  # of unpacked to packed bytes, so that a few bytes cannot claim gigabytes
 _SPARE = 1 << 20  # bytes that a tile may have beyond those of the picture
 _SHORT, _LONG = tiff.SHORT, 4
-_UNSIGNED, _GRAY, _RGB, _HORIZONTAL = tiff.UNSIGNED, tiff.GRAY, tiff.RGB, 2
+_UNSIGNED, _GRAY, _RGB, _CMYK, _HORIZONTAL = tiff.UNSIGNED, tiff.GRAY, tiff.RGB, tiff.CMYK, 2
 # The tags that matter, in the order of a file, and their places among them.
 _TAGS = np.array([
     tiff.WIDTH, tiff.HEIGHT, tiff.BITS, tiff.COMPRESSION, tiff.COLOURS, tiff.FILL_ORDER, tiff.STRIPS, tiff.ORIENTATION,
@@ -119,7 +119,7 @@ def read_layout(data, layout):
     channels, colours = _value(data, entries, _CHANNELS, 1, is_big), _value(data, entries, _COLOURS, -1, is_big)
     if not 0 < height <= _MOST or not 0 < width <= _MOST:
         return False
-    if not ((channels == 1 and colours == _GRAY) or (channels == 3 and colours == _RGB)):
+    if (channels, colours) not in ((1, _GRAY), (3, _RGB), (4, _CMYK)):
         return False
     if entries[_BITS, 0] != channels or not _all_are(data, entries, _BITS, 8, is_big):
         return False
