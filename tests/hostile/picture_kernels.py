@@ -136,8 +136,8 @@ def common_tiffs() -> list[bytes]:
     pixels = np.repeat(rng.integers(0, 256, (21, 5, 4), np.uint8), 5, axis=1)
     layouts: list[dict[str, Any]] = [{"rows": 4}, {"rows": 21}, {"tile": 16}]
     return [
-        tiff(pixels[..., :channels], colours={1: GRAY, 3: RGB, 4: CMYK}[channels], compression=kind, order=order, **layout).tobytes()
-        for channels in (1, 3, 4) for kind in (NONE, LZW, DEFLATE, PACKBITS) for order in ("<", ">") for layout in layouts
+        tiff(pixels[..., :channels], colours=colours, compression=kind, order=order, **layout).tobytes()
+        for channels, colours in ((1, GRAY), (3, RGB), (4, CMYK)) for kind in (NONE, LZW, DEFLATE, PACKBITS) for order in ("<", ">") for layout in layouts
     ]  # fmt: skip
 
 
