@@ -171,6 +171,25 @@ def test_programs_compile_nothing_after_it(tmp_path, compiled, programs):
         assert sorted(kernels_after(str(Path(__file__).with_name("usual_calls.py"))) - kept) == []
 
 
+PYTHON_READS = """
+import pathlib, sys
+from ndd._compiled.jit import called_kernels
+from ndd.compile import recipes
+recipes.run_rarer_pictures(pathlib.Path(sys.argv[1]))
+for kernel in called_kernels:
+    print(kernel.function.__name__, *sorted(str(kinds[0].dtype) for kinds in kernel.compiled().overloads))
+"""
+
+
+def test_pictures_that_python_reads(tmp_path):
+    """The kernels of TIFFs and BMPs that the compiled code for batches leaves to Python."""
+    done = warm_interpreter.run(PYTHON_READS, str(tmp_path), has_ndd=True)
+    assert done.returncode == 0, done.stderr
+    called = done.stdout.splitlines()
+    assert {"_take uint8", "_mix uint8", "unpack uint8", "add_left uint16 uint8"} <= set(called)
+    assert called.count("unpack uint8") == 2  # of LZW and of PackBits
+
+
 def test_every_operator_is_called():
     """Those of `bench ops`, which has a line for every operator or says why not (`test_bench.py`), and of these the others."""
     elsewhere = {"decoders.video": "video", "io.file.read": "loop"}

@@ -130,6 +130,7 @@ USUAL = dict(_usual())
 PROGRAMS: dict[str, Callable[..., None]] = {
     **USUAL,
     "random.normal of many": _many_numbers,
+    "rarer pictures": recipes.run_rarer_pictures,
     **recipes.OF_BOTH,
     "torchvision.transforms": run_transforms,
 }

@@ -48,6 +48,24 @@ def run_pictures(folder: Path) -> None:
             operators(ndd, LOOPS[0], "cpu", {})(files)
 
 
+def run_rarer_pictures(folder: Path) -> None:
+    """What Python reads, with kernels of its own, of formats that compiled code decodes a batch of: TIFFs and BMPs in colours as
+    gray, and 16 bits, of which OpenCV stores differences."""
+    import cv2
+
+    import ndd
+
+    noise = np.random.default_rng(0).integers(0, 1 << 16, (32, 32, 3), np.uint16)
+    (folder / "originals" / "a").mkdir(parents=True)
+    (folder / "originals" / "a" / "noise.png").write_bytes(cv2.imencode(".png", noise.astype(np.uint8))[1].tobytes())
+    for name in [name for name, kind in PICTURES.items() if kind.ending in (".tif", ".bmp")]:
+        root = convert_pictures(folder / name, folder / "originals", name)
+        for files, _ in ndd.readers.File(file_root=str(root)).next_epoch(batch_size=_FEW):
+            ndd.decoders.image(files, device="cpu", output_type=ndd.types.GRAY).evaluate()
+    deep = cv2.imencode(".tif", noise)[1].reshape(-1)
+    ndd.decoders.image(ndd.batch([deep] * _FEW), device="cpu").evaluate()
+
+
 def _run_torchvision(folder: Path, device: str = "cpu", seed: int = 0) -> None:
     """The recipes of `bench torchvision`."""
     import torch
