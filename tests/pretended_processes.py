@@ -7,14 +7,15 @@ import threading
 from multiprocessing.connection import Pipe
 
 from ndd._compiled.background import Background, Job
-from ndd._compiled.compile_processes import ENDED, READY, STOP, STOPPED, Worker, Workers
+from ndd._compiled.compile_processes import ASIDE, ENDED, READY, STOP, STOPPED, Worker, Workers
 
 
 class Processes:
-    """`asked` are the messages that they have received; `answers` says what one answers."""
+    """`asked` are the messages that they have received, `aside` those of kernels that leave the CPUs to the program; `answers`
+    says what one answers."""
 
     def __init__(self, monkeypatch, count=1):
-        self.asked, self.answers, self.stopped = [], {}, threading.Event()
+        self.asked, self.aside, self.answers, self.stopped = [], [], {}, threading.Event()
         self.background = Background()
         self.background.allowed = True
         self.workers = self.background.workers
@@ -33,6 +34,9 @@ class Processes:
                 return
             if message == STOP:
                 continue
+            if message.startswith(ASIDE):
+                message = message.removeprefix(ASIDE)
+                self.aside.append(message)
             self.asked.append(message)
             answer = self.answers.pop(message, ENDED)
             if answer is None:  # it ends

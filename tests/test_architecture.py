@@ -30,6 +30,7 @@ LAYERS = [
         "pickling",
         "plugin_manager",
         "_absent_modules",
+        "_container_limits",
         "_required_torch",
     },
     {"_tensor", "_typing"},

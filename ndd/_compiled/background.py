@@ -47,6 +47,7 @@ _LATER = 0.1  # seconds between checks of whether another process has compiled s
 _ELSEWHERE = 5.0  # seconds that another program is taken to compile a kernel, after it was found to do so
 _PATIENCE = 2.0  # seconds of fallbacks, of all threads together, before calls wait for the compiler
 _OVER = 5.0  # seconds in which calls that have begun before a loop was compiled end
+_LITTLE = 0.2  # seconds of a fallback, below which its kernel leaves the CPUs to the program
 
 
 class _BrokenOff(BaseException):  # numba wraps any `Exception` in an error of its own
@@ -256,7 +257,7 @@ class Background:
             self._jobs.remove(job)
             job.begun, job.stopping = time.monotonic(), False
             self._running[worker] = job
-        worker.begin(message)
+        worker.begin(message, aside=not job.early and job.waited() < _LITTLE)
 
     def _free_worker(self) -> Worker | None:
         """A process that waits for a kernel, and is taken by this call."""
@@ -438,6 +439,7 @@ def with_fallback(
     """
     waiting: dict[tuple[Any, ...], Job] = {}
     failed: set[tuple[Any, ...]] = set()
+    asking = threading.RLock()
 
     def guarded(*args: Any) -> Any:
         kinds = tuple([dispatcher.typeof_pyval(value) for value in args])
@@ -447,7 +449,11 @@ def with_fallback(
         if job is None or (job.ended is not None and time.monotonic() - job.ended > _OVER):
             if kinds in failed or not background.allowed or cache.has_file(kinds, dispatcher.targetctx):
                 return compile_for(*args)
-            job = waiting[kinds] = background.job_with(fallback.kernel) or begun(kinds)
+            with asking:  # two threads that call it at the same time ask once
+                asked = waiting.get(kinds)
+                if asked is None or asked is job:
+                    asked = waiting[kinds] = background.job_with(fallback.kernel) or begun(kinds)
+                job = asked
         elif kinds in dispatcher.overloads:
             return dispatcher.overloads[kinds].entry_point
         elif not background.allowed:  # the process has been forked

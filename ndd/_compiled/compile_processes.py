@@ -26,6 +26,8 @@ from ndd._execution.machine_locks import try_lock, unlock
 READY, ENDED, ELSEWHERE, STOPPED = b"ready", b"ended", b"elsewhere", b"stopped"
 """Answers of a process. `ENDED`: the kernel is stored, or cannot be compiled."""
 STOP = b""
+ASIDE = b"aside"
+"""Begins the message of a kernel that leaves the CPUs to the program."""
 _MOST = 4
 _LOCK = "compile processes"
 PROGRAM = """
@@ -35,6 +37,7 @@ if os.fork():
 import sys, types
 sys.path[:] = {path!r}
 sys.modules["torch"] = types.ModuleType("torch")
+sys.modules["scipy"] = sys.modules["cffi"] = None
 for name in ("ndd", "ndd._tensor", "ndd._execution"):
     sys.modules[name] = types.ModuleType(name)
     sys.modules[name].__path__ = [folder + name[3:].replace(".", {separator!r}) for folder in {package!r}]
@@ -42,7 +45,8 @@ from ndd._compiled.compile_worker import run
 run({numbers!r})
 """
 """Of the first process. Kernels need no torch, and single modules of these packages: importing all of them takes longer than most
-kernels. What is missing is only needed to run the text of a kernel."""
+kernels. What is missing is only needed to run the text of a kernel. numba imports SciPy and cffi if it can, which takes a third
+of its time; a kernel that multiplies matrices by SciPy's BLAS is compiled by the program."""
 
 
 class Worker:
@@ -68,11 +72,12 @@ class Worker:
         self.ready = True
         return said
 
-    def begin(self, message: bytes) -> None:
-        """Sends a kernel, for which the process need not be ready. If it has ended, `answer` says so."""
+    def begin(self, message: bytes, aside: bool = False) -> None:
+        """Sends a kernel, for which the process need not be ready. If it has ended, `answer` says so. `aside`: compiles it when
+        the program leaves time on a CPU."""
         self.free, self._given = False, True
         with contextlib.suppress(OSError):
-            self.connection.send_bytes(message)
+            self.connection.send_bytes(ASIDE * aside + message)
 
     def stop(self) -> None:
         """Asks it to interrupt its kernel; it answers `STOPPED`, unless it has already answered."""
@@ -168,6 +173,6 @@ def _start(numbers: Sequence[int]) -> None:
         pass_fds=numbers,
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         env={**os.environ, "NDD_COMPILE_IN_BACKGROUND": "0", "OPENBLAS_NUM_THREADS": "1"},
-        start_new_session=True,  # a Ctrl-C is the program's
+        start_new_session=True,  # a Ctrl-C is the program's, and the priority of a session its own (`compile_worker.py`)
         check=True,
     )  # fmt: skip

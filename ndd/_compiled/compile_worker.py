@@ -7,15 +7,20 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
-from collections.abc import Sequence
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
+from pathlib import Path
 
 from ndd._compiled.background import background
-from ndd._compiled.compile_processes import ENDED, READY, STOP
+from ndd._compiled.compile_processes import ASIDE, ENDED, READY, STOP
 from ndd._compiled.kernel_messages import unpacked
 from ndd._execution import compile_notice
 
 _IDLE = 60.0  # seconds until an idle process ends
+_NICE = 10  # a tenth of the weight of a program's thread
 
 
 def run(numbers: Sequence[int]) -> None:
@@ -30,6 +35,7 @@ def run(numbers: Sequence[int]) -> None:
             for other in numbers:
                 if other != number:
                     os.close(other)
+            os.setsid()
             try:
                 _serve(Connection(number))
             finally:
@@ -51,7 +57,44 @@ def _serve(connection: Connection) -> None:
 
 
 def _answer(connection: Connection, message: bytes) -> bytes:
-    return background.interrupted_by(lambda: _wants_stop(connection), lambda: _compile(message)) or ENDED
+    """Compiles in a thread, of which Linux may lower the priority, but not raise it again."""
+    said, aside = [ENDED], message.startswith(ASIDE)
+
+    def run() -> None:
+        with _priority(_NICE if aside else 0):
+            kernel = message.removeprefix(ASIDE)
+            said[0] = background.interrupted_by(lambda: _wants_stop(connection), lambda: _compile(kernel)) or ENDED
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    return said[0]
+
+
+@contextlib.contextmanager
+def _priority(nice: int) -> Iterator[None]:
+    """That of this thread; and, where Linux divides the CPUs among sessions first, that of this process's session."""
+    if not nice or sys.platform != "linux":
+        yield
+        return
+    os.setpriority(os.PRIO_PROCESS, 0, nice)
+    _set_session(nice)
+    try:
+        yield
+    finally:
+        _set_session(0)
+
+
+def _set_session(nice: int) -> None:
+    while True:
+        try:
+            Path("/proc/self/autogroup").write_text(str(nice))
+        except BlockingIOError:  # Linux allows ten changes in a second
+            time.sleep(0.02)
+        except OSError:
+            return
+        else:
+            return
 
 
 def _compile(message: bytes) -> None:

@@ -15,12 +15,12 @@ from ndd._tensor.memory import host_empty
 from ndd._tensor.small_arrays import equal_rows, few_zeros
 from ndd._tensor.store import empty_store
 from ndd.decoders.backend import Decoded, Options, Window
+from ndd.decoders.batch_backends import BACKENDS, describe_others
 from ndd.decoders.headers.header import Header
-from ndd.decoders.jpeg import backend as _jpeg
-from ndd.decoders.jpeg.batch_headers import CHANNELS, FACTS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH
+from ndd.decoders.headers.orientation import FIRST_SWAPPED
+from ndd.decoders.jpeg.batch_headers import CHANNELS, FACTS, GOOD, HEIGHT, ORIENTATION, WIDTH
 from ndd.decoders.on_error import resolve_pictures
 from ndd.decoders.picture import bad_picture, check_size, decode, last_backend, too_large
-from ndd.decoders.png import backend as _png
 from ndd.decoders.registry import read_header
 from ndd.types import DALIImageType
 
@@ -145,8 +145,7 @@ class PictureBatch:
         return shapes
 
     def decode(self, samples: list[int], nbytes: int | None = None) -> None:
-        """Decodes these samples, except bad ones, on the CPU's threads: the common JPEGs and PNGs as a batch, the rest one by
-        one."""
+        """Decodes these samples, except bad ones, on the CPU's threads: the common files as a batch, the rest one by one."""
         failed = self._decode_common(samples)
         if self.block is not None:
             return
@@ -172,24 +171,22 @@ class PictureBatch:
         """Decodes as many of these samples as compiled code can. Returns those that it tried; some may have failed."""
         if len(self) == 1:
             return set()  # a single picture costs less in `decode`
-        by_jpeg, by_png = _jpeg.suitable(self.facts, self.options), _png.suitable(self.facts, self.options)
+        suitable = {name: backend.suitable(self.facts, self.options) for name, backend in BACKENDS.items()}
         if self.errors or len(samples) != len(self):
             wanted = set(samples).difference(self.errors)
-            by_jpeg, by_png = (
-                np.array([i for i in numbers.tolist() if i in wanted], np.int64) for numbers in (by_jpeg, by_png)
-            )
-        tried = np.concatenate((by_jpeg, by_png))
+            suitable = {
+                name: np.array([i for i in numbers.tolist() if i in wanted], np.int64)
+                for name, numbers in suitable.items()
+            }
+        tried = np.concatenate(list(suitable.values()))
         if not len(tried):
             return set()
         decoded = self._room_for(tried)
-        if len(by_jpeg):
-            _jpeg.decode_batch(self, by_jpeg, decoded)
-        if len(by_png):
-            _png.decode_batch(self, by_png, decoded)
         memory, shapes, starts, done = decoded
-        if observation.active is not None:
-            for name, numbers in (("jpeg", by_jpeg), ("png", by_png)):
-                if done[numbers].any():
+        for name, numbers in suitable.items():
+            if len(numbers):
+                BACKENDS[name].decode_batch(self, numbers, decoded)
+                if observation.active is not None and done[numbers].any():
                     observation.active.pictures(numbers[done[numbers]].tolist(), name)
         if done.all():
             self.block = memory
@@ -264,9 +261,8 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
     def _(call: Call, operand: Operand, *further: Any, **arguments: Any) -> Store:
         batch = PictureBatch(call, operand, arguments)
         if len(batch) > 1:  # Python reads the header of one picture in less time
-            _jpeg.describe(batch)
-            if not batch.facts[:, GOOD].all():
-                _png.describe(batch)
+            BACKENDS["jpeg"].describe(batch)
+            describe_others(batch)
         if windows is not None:
             batch.read_headers()
             cut(batch, further, arguments)

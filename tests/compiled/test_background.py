@@ -351,6 +351,21 @@ def test_a_thread_compiles_while_something_else_answers(allowed):
     assert len(list((allowed / "kernels").glob("*more*"))) == 1
 
 
+def test_threads_that_call_a_kernel_at_the_same_time_ask_once(allowed, monkeypatch):
+    """A second job would wait for the first one's file, and begin again ten times a second."""
+    asked, both = [], threading.Barrier(2)
+    has_file = kernel_cache.KernelCache.has_file
+    monkeypatch.setattr(kernel_cache.KernelCache, "has_file", lambda *args: both.wait(60) < 0 or has_file(*args))
+    monkeypatch.setattr(room.Background, "do", lambda self, *args: asked.append(args[2]))
+    threads = [threading.Thread(target=added) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert asked == [more]
+    assert len(ANSWERED) == 2
+
+
 def test_what_a_loop_calls_is_not_compiled_by_itself(allowed):
     """Both were compiled, the loop last: for it nobody waited. A loop of pictures was slow three times as long."""
     rows, out = np.arange(6.0).reshape(2, 3), np.zeros((2, 3))

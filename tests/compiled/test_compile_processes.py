@@ -8,14 +8,15 @@ import sys
 import textwrap
 import threading
 import time
+from multiprocessing.connection import Pipe
 
 import numpy as np
 import pytest
 from pretended_processes import Processes
 
-from ndd._compiled import background, compile_processes, kernel_cache
+from ndd._compiled import background, compile_processes, compile_worker, kernel_cache
 from ndd._compiled.background import Background, Job
-from ndd._compiled.compile_processes import ELSEWHERE, STOPPED, Workers
+from ndd._compiled.compile_processes import ASIDE, ELSEWHERE, ENDED, STOPPED, Workers
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -34,6 +35,37 @@ def test_several_processes_compile_at_once(monkeypatch):
     other.compile = lambda: done.append("b") or [worker.stop() for worker in processes.background._running]
     processes.run(first, other)
     assert done == ["b", "a"]
+
+
+def test_what_costs_the_program_little_leaves_it_the_processors(monkeypatch):
+    processes, done = Processes(monkeypatch), []
+    costly, cheap = processes.job("costly", done), processes.job("cheap", done)
+    costly.spent, cheap.spent = 0.5, 0.1
+    processes.run(cheap, processes.job("urgent", done, urgency=1.0), costly)
+    assert processes.asked == [b"urgent", b"costly", b"cheap"]
+    assert processes.aside == [b"cheap"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="priorities of threads are Linux's")
+def test_the_priority_of_a_kernel_is_its_threads(monkeypatch):
+    """An unprivileged process cannot raise a priority again. That of the session is set back."""
+    ours, theirs = Pipe()
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    seen, sessions = [], []
+    monkeypatch.setattr(compile_worker, "background", Background())
+    monkeypatch.setattr(compile_worker, "_set_session", sessions.append)
+    monkeypatch.setattr(compile_worker, "_compile", lambda kernel: seen.append((kernel, _own_priority())))
+    for message in (ASIDE + b"cheap", b"costly"):
+        assert compile_worker._answer(theirs, message) == ENDED
+    ours.close()
+    theirs.close()
+    assert seen == [(b"cheap", max(before, compile_worker._NICE)), (b"costly", before)]
+    assert sessions == [compile_worker._NICE, 0]
+    assert os.getpriority(os.PRIO_PROCESS, 0) == before
+
+
+def _own_priority():
+    return os.getpriority(os.PRIO_PROCESS, 0)
 
 
 def test_what_the_program_waits_for_much_longer_stops_a_kernel(monkeypatch):

@@ -1,5 +1,5 @@
-"""Mutated pictures and their parts for kernels that write through pointers: PNG; LZW, PackBits and JPEG of TIFF; run lengths of
-BMP; in memory between fences."""
+"""Mutated pictures and their parts for kernels that write through pointers: PNG, TIFF, PNM and BMP of a batch; LZW, PackBits and
+JPEG of TIFF; run lengths of BMP; in memory between fences."""
 
 from __future__ import annotations
 
@@ -16,17 +16,29 @@ from unittest import mock
 import numpy as np
 from hostile.bounds_checked import Parser, fenced, fenced_copy
 from hostile.media import PATTERNS, LeftError, cut, odd
+from picture_writers.bmp import bmp, packed
 from picture_writers.png import parts
-from picture_writers.tiff import GRAY, JPEG, RGB, YCBCR, tiff
+from picture_writers.tiff import CMYK, DEFLATE, GRAY, JPEG, LZW, NONE, PACKBITS, RGB, YCBCR, tiff
 from PIL import Image
 
 from ndd._compiled.thread_team import ALONE, joined
 from ndd.decoders.backend import Options, Unreadable
-from ndd.decoders.backends import tiff as tiff_backend, tiff_jpeg, tiff_lzw, tiff_packbits
+from ndd.decoders.backends import (
+    bmp as bmp_backend,
+    libzstd,
+    opencv as opencv_backend,
+    tiff as tiff_backend,
+    tiff_jpeg,
+    tiff_lzw,
+    tiff_packbits,
+)
 from ndd.decoders.backends.bmp_runs import unpack_runs
-from ndd.decoders.headers import png as headers, tiff as tiff_headers
+from ndd.decoders.bmp import kernels as bmp_kernels
+from ndd.decoders.headers import bmp as bmp_headers, png as headers, pnm as pnm_headers, tiff as tiff_headers
 from ndd.decoders.headers.tiff_directory import STRIP_BYTES, STRIPS, Directory
 from ndd.decoders.png import kernels, libdeflate, libpng
+from ndd.decoders.pnm import kernels as pnm_kernels
+from ndd.decoders.tiff import kernels as tiff_kernels
 from ndd.types import DALIImageType
 
 # ---- PNG
@@ -113,6 +125,101 @@ def read_png(content: bytes) -> None:
         if result[0] is None:
             raise LeftError("refused")
         np.testing.assert_array_equal(*result)
+
+
+# ---- TIFF and BMP
+
+
+@functools.cache
+def common_tiffs() -> list[bytes]:
+    rng = np.random.default_rng(4)
+    pixels = np.repeat(rng.integers(0, 256, (21, 5, 4), np.uint8), 5, axis=1)
+    layouts: list[dict[str, Any]] = [{"rows": 4}, {"rows": 21}, {"tile": 16}]
+    return [
+        tiff(pixels[..., :channels], colours={1: GRAY, 3: RGB, 4: CMYK}[channels], compression=kind, order=order, **layout).tobytes()
+        for channels in (1, 3, 4) for kind in (NONE, LZW, DEFLATE, PACKBITS) for order in ("<", ">") for layout in layouts
+    ]  # fmt: skip
+
+
+@functools.cache
+def common_bmps() -> list[bytes]:
+    rng = np.random.default_rng(5)
+    words, colours = rng.integers(0, 1 << 32, (9, 11), np.uint32), rng.integers(0, 256, (256, 3), np.uint8)
+    deep = [bmp(packed(words, bits), 11, 9, bits, top_down=t).tobytes() for bits in (24, 32) for t in (False, True)]
+    return deep + [
+        bmp(packed(words % n, 8), 11, 9, 8, palette=p[:n]).tobytes()
+        for n in (3, 256)
+        for p in (colours, np.repeat(colours[:, :1], 3, axis=1))
+    ]
+
+
+def changed(rng: random.Random, files: list[bytes], first: int) -> bytes:
+    """Numbers of a header that lie, anywhere from byte `first` on or in the directory at the end of a TIFF; then a file that ends
+    early."""
+    data = bytearray(rng.choice(files))
+    directory = int.from_bytes(data[4:8], "little" if data[:2] == b"II" else "big")
+    head = range(first, 54) if data[:2] == b"BM" else range(directory, len(data))
+    for _ in range(rng.choice([0, 1, 1, 2, 4])):
+        place, size = rng.choice(head), rng.choice([1, 2, 4])
+        order = rng.choice(["little", "big"])
+        value = int.from_bytes(data[place : place + size], order)  # type: ignore[arg-type]
+        data[place : place + size] = odd(rng, 8 * size, value).to_bytes(size, order)  # type: ignore[arg-type]
+    if rng.random() < 0.1:
+        data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    return cut(rng, bytes(data), [8, 54, directory, len(data)]) if rng.random() < 0.1 else bytes(data)
+
+
+def make_pnm(rng: random.Random) -> bytes:
+    """White space, comments and numbers that lie."""
+    width, height, kind = rng.choice([1, 3, 23]), rng.choice([1, 2, 19]), rng.choice([5, 6, 6, 3])
+    numbers = [width, height, 255]
+    if rng.random() < 0.3:
+        which = rng.randrange(3)
+        numbers[which] = odd(rng, 32, numbers[which])
+    space = [rng.choice([b" ", b"\n", b"\t", b"\r\n", b"#a\n", b"# 1 2\r", b"#", b"", b" " * 4000]) for _ in range(4)]
+    space = [text if rng.random() < 0.3 else b" " for text in space]
+    head = b"".join(text + b"%d" % number for text, number in zip(space, numbers, strict=False))
+    body = rng.randbytes(width * height * 3 - rng.choice([0, 0, 0, 1]))
+    return b"P%d" % kind + head + rng.choice([b"\n", b" ", b"\r\n", b"#\n"]) + body
+
+
+def read_common(kernels: Any, backend: Any, read_header: Callable[[memoryview], Any], content: bytes) -> None:
+    """A picture by the kernel of a batch equals what Python decodes, and no byte of the result is left out."""
+    data, facts = fenced_copy(content), np.zeros((1, 6), np.int64)
+    kernels.look(np.array([data.ctypes.data]), np.array([data.size]), np.empty(0, np.uint8), facts)
+    height, width, channels = facts[0, 1:4].tolist()
+    if not facts[0, 0] or height * width > 1 << 16:
+        raise LeftError("left to Python")
+    header = read_header(data.data)
+    assert (header.height, header.width, header.channels) == (height, width, channels)
+    header = header._replace(format="pnm" if kernels is pnm_kernels else "")
+    libdeflate.available()
+    options = Options(DALIImageType.RGB, np.dtype(np.uint8), True, None)
+    for part in (False, True):
+        top, left = (height // 3, width // 3) if part else (0, 0)
+        high, wide, result = height - top, width - left, []
+        for pattern in PATTERNS:
+            out, scratch = fenced(high * wide * 3), fenced(height * width * channels + (1 << 20))
+            out[:], scratch[:] = pattern, pattern
+            row = [
+                data.ctypes.data, data.size, out.ctypes.data, out.size, height, width, top, left, high, wide, 3, 0,
+                top, left, height, width,
+            ]  # fmt: skip
+            done = np.zeros(1, np.bool_)
+            room = (
+                (scratch[None], np.array([0]), libdeflate.available(), libzstd.available())
+                if kernels is tiff_kernels
+                else (scratch,)
+            )
+            case = np.zeros(1, np.int64), np.array([row]), *room, done
+            joined(kernels.decode_loop)(ALONE, 0, np.array([0]), 1, case)
+            result.append(out if done[0] else None)
+        assert (result[0] is None) == (result[1] is None)
+        if result[0] is None:
+            raise LeftError("refused")
+        np.testing.assert_array_equal(*result)
+        by_python = backend.decode(data, header, options, (top, left, height, width))
+        np.testing.assert_array_equal(result[0], by_python.reshape(-1))
 
 
 # ---- LZW
@@ -269,6 +376,17 @@ def read_runs(made: tuple[bytes, int, bool, tuple[int, int]]) -> None:
 
 PARSERS = {
     "PNG by the kernel": Parser(make_png, read_png),
+    "TIFF by the kernel": Parser(
+        lambda rng: changed(rng, common_tiffs(), 0),
+        functools.partial(read_common, tiff_kernels, tiff_backend, tiff_headers.read_header),
+    ),
+    "PNM by the kernel": Parser(
+        make_pnm, functools.partial(read_common, pnm_kernels, opencv_backend, pnm_headers.read_header)
+    ),
+    "BMP by the kernel": Parser(
+        lambda rng: changed(rng, common_bmps(), 2),
+        functools.partial(read_common, bmp_kernels, bmp_backend, bmp_headers.read_header),
+    ),
     "LZW of TIFF": Parser(make_lzw, functools.partial(read_chunk, tiff_lzw.unpack)),
     "PackBits of TIFF": Parser(make_packbits, functools.partial(read_chunk, tiff_packbits.unpack)),
     "JPEG of TIFF": Parser(make_jpeg_tiff, read_jpeg_tiff),

@@ -75,6 +75,7 @@ def _usual_fields():
 
 decode_loop.fallback(lambda *args: False)
 decode_loop.usual = _usual_fields
+decode_loop.urgency = 1.4  # other libraries, which decode meanwhile, take twice as long: no time of this fallback
 
 
 @kernel

@@ -21,11 +21,12 @@ from ndd._tensor.memory import device_empty
 from ndd._tensor.small_arrays import few_zeros
 from ndd.decoders import pixels
 from ndd.decoders.backend import Decoded, Options
-from ndd.decoders.jpeg.batch_headers import CHANNELS, FIRST_SWAPPED, GOOD, HEIGHT, JPEG, ORIENTATION, WIDTH
+from ndd.decoders.batch_backends import describe_others
+from ndd.decoders.headers.orientation import FIRST_SWAPPED
+from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, JPEG, ORIENTATION, WIDTH
 from ndd.decoders.nvimgcodec import c_api, python_api
 from ndd.decoders.nvimgcodec.decoder_pool import Place, decoders, huffman_threshold, places, share
 from ndd.decoders.on_error import resolve_pictures
-from ndd.decoders.png import backend as png
 from ndd.decoders.registry import may_be_decoded
 from ndd.types import DALIImageType
 
@@ -47,7 +48,7 @@ def decode_on_gpu(batch: PictureBatch, set_windows: Callable[[], None]) -> Store
     with contextlib.nullcontext() if library is None else places().using(library, batch.call.stream) as place:
         backend = GpuBackend(place)
         backend.describe(batch)
-        png.describe(batch)
+        describe_others(batch)
         batch.read_headers()
         set_windows()
         decoded = _room(batch)

@@ -9,23 +9,21 @@ import numpy as np
 from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Decoded, Options
 from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, PNG, WIDTH
+from ndd.decoders.picture_table import decode_by, describe_by, largest_first
 from ndd.decoders.png import kernels, libdeflate, libpng
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:
     from ndd.decoders.picture_batch import PictureBatch
 
+SIGNATURES = (b"\x89PNG",)
 _WORK = 8  # about as many bytes are moved for one encoded byte
-_ANY = np.zeros(1, np.uint8)
 
 
 def describe(batch: PictureBatch) -> None:
-    """Reads the headers of the common PNGs among the files that no other backend has read. A picture that is too large is an
-    error of its sample."""
+    """Reads the headers of the common PNGs among the files that no other backend has read."""
     if libpng.library() is not None:
-        addresses, sizes = np.ascontiguousarray(batch.operand.pointers()), np.ascontiguousarray(batch.operand.sizes)
-        kernels.look(addresses, sizes, _ANY, batch.facts)
-        batch.refuse_large()
+        describe_by(kernels.look, batch)
 
 
 def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
@@ -38,25 +36,11 @@ def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
 def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
     """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. It decodes none while the kernel is being
     compiled."""
-    call, operand, facts, shapes = batch.call, batch.operand, batch.facts, decoded.shapes
-    sizes = operand.sizes
-    pictures = np.zeros((operand.n, kernels.NUMBERS), np.int64)
-    pictures[:, kernels.FILE], pictures[:, kernels.FILE_BYTES] = operand.pointers(), sizes
-    pictures[:, kernels.OUT] = decoded.memory.ctypes.data + decoded.starts
-    pictures[:, kernels.OUT_BYTES] = shapes[:, 0] * shapes[:, 1] * shapes[:, 2]
-    pictures[:, kernels.ROWS], pictures[:, kernels.COLUMNS] = facts[:, HEIGHT], facts[:, WIDTH]
-    if batch.windows is not None:
-        pictures[:, [kernels.TOP, kernels.LEFT]] = batch.windows[:, :2]
-    pictures[:, [kernels.HIGH, kernels.WIDE, kernels.DEPTH]] = shapes
-    pictures[:, kernels.IS_BGR] = batch.options.output_type == DALIImageType.BGR
-    # The largest first, so that no thread works on one at the end while the others are idle.
-    order = samples[np.argsort(-sizes[samples], kind="stable")]
-    room = int((sizes[order] + _filtered_bytes(facts[order])).max())
-    seats = min(call.threads, len(order))
+    order, facts = largest_first(batch, samples), batch.facts
+    room = int((batch.operand.sizes[order] + _filtered_bytes(facts[order])).max())
+    seats = min(batch.call.threads, len(order))
     scratch, taken = host_empty((seats * room,), np.uint8).reshape(seats, room), np.zeros(seats, np.int64)
-    work = _WORK * int(np.add.reduce(sizes[samples]))
-    arguments = (order, pictures, scratch, taken, libdeflate.available(), decoded.done)
-    call.parallel_for(kernels.decode_loop, arguments, len(order), work, (operand, decoded.memory))
+    decode_by(kernels.decode_loop, batch, order, decoded, _WORK, scratch, taken, libdeflate.available())
 
 
 def _filtered_bytes(facts: np.ndarray) -> np.ndarray:

@@ -14,13 +14,25 @@ from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import next_index
 from ndd._cpu.element_copies import copy_bytes
 from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, ORIENTATION, PNG, WIDTH
+from ndd.decoders.picture_table import (
+    COLUMNS,
+    DEPTH,
+    FILE,
+    FILE_BYTES,
+    HIGH,
+    IS_BGR,
+    LEFT,
+    OUT,
+    OUT_BYTES,
+    ROWS,
+    TOP,
+    WIDE,
+    copy_pixels,
+    is_inside,
+)
 from ndd.decoders.png.libdeflate import alloc as alloc_decompressor, free as free_decompressor
 from ndd.decoders.png.libpng import begin, finish, free
 from ndd.decoders.png.rows import CHUNK, IEND, IHDR, LOWER_CASE, SIGNATURE, big_endian, read_rows
-
-# The columns of a picture in `decode_loop`: address and bytes of the file, address and bytes of the result, the size in the
-# header, the window (first row, first column, rows, columns), channels of the result, blue before red.
-FILE, FILE_BYTES, OUT, OUT_BYTES, ROWS, COLUMNS, TOP, LEFT, HIGH, WIDE, DEPTH, IS_BGR, NUMBERS = range(13)
 
 _HEADED = 33  # bytes of the signature and the first chunk
 _EXIF = 0x65584966  # the name of a chunk
@@ -102,7 +114,7 @@ def decode_loop(counter, limit, order, pictures, scratch, taken, inflates, done)
     """Decodes up to `limit` pictures in the order `order`, which threads share. Returns True.
 
     Args:
-        pictures: int64 `[N, NUMBERS]`, see above.
+        pictures: int64 `[N, NUMBERS]`, see `picture_table`.
         scratch: u8 `[S, room]`, each row with room for any of these files, its pixels as stored, and two more bytes for each row
             of pixels. Every thread uses one row.
         taken: int64 `[S]`, initially zeros: whether a thread uses the row.
@@ -137,8 +149,7 @@ def _decode(data, out, row, scratch, decompressor):
     # The header must not have changed since the memory for the pixels was allocated.
     if height != big_endian(data, 20) or width != big_endian(data, 16):
         return False
-    inside = top >= 0 and left >= 0 and high <= height - top and wide <= width - left
-    if not inside or high * wide * depth != len(out):
+    if not is_inside(row, out):
         return False
     channels = _channels(data[25])
     whole = top == 0 and left == 0 and high == height and wide == width
@@ -201,21 +212,15 @@ def _copy_needed(data, scratch):
 def _take_window(pixels, width, stored, out, row):
     """Copies a window of pixels as stored, of 1 to 4 channels, in the channels of the result."""
     depth, to = row[DEPTH], np.int64(0)
-    first, last = (2, 0) if row[IS_BGR] else (0, 2)
     for y in range(row[TOP], row[TOP] + row[HIGH]):
         at = (y * width + row[LEFT]) * stored
-        for _ in range(row[WIDE]):
-            if depth == 3 and stored >= 3:
-                out[to], out[to + 1], out[to + 2] = pixels[at + first], pixels[at + 1], pixels[at + last]
-            elif depth == 3:
-                out[to] = out[to + 1] = out[to + 2] = pixels[at]
-            elif depth == 1 and stored >= 3:
-                out[to] = _gray(pixels[at], pixels[at + 1], pixels[at + 2])
-            else:
-                for c in range(depth):
-                    out[to + c] = pixels[at + c]
-            at += stored
-            to += depth
+        if depth == 1 and stored >= 3:
+            for x in range(row[WIDE]):
+                place = at + x * stored
+                out[to + x] = _gray(pixels[place], pixels[place + 1], pixels[place + 2])
+        else:
+            copy_pixels(pixels, at, stored, out, to, depth, row[WIDE], row[IS_BGR] != 0 and stored >= 3)
+        to += row[WIDE] * depth
 
 
 @kernel(light=True)

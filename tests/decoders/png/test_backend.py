@@ -13,6 +13,7 @@ import pytest
 from encoded import KINDS
 from picture_writers import png
 from picture_writers.png import CHANNELS, DEPTHS, GRAY, PALETTE, RGB, RGBA, Chunk
+from pictures_alone import alone, check_damage, counted
 
 import ndd
 from ndd._compiled.background import background
@@ -51,25 +52,6 @@ def files():
     return actual + [
         file(c, 8, before=AROUND[name]) for c in (RGB, RGBA, PALETTE) for name in AROUND if name != "unknown"
     ]
-
-
-def alone(data, **arguments) -> Any:
-    try:
-        return np.asarray(ndd.decoders.image(ndd.tensor(data), **arguments)).copy()
-    except RuntimeError as error:
-        return str(error).split("sample 0: ", 1)[1]
-
-
-def counted(monkeypatch):
-    """The pictures that Python decodes one by one, as they come."""
-    actual, decode = [], picture_batch.decode
-
-    def noted(data, *rest):
-        actual.append(data)
-        return decode(data, *rest)
-
-    monkeypatch.setattr(picture_batch, "decode", noted)
-    return actual
 
 
 @pytest.mark.parametrize("threads", [1, 3])
@@ -191,14 +173,7 @@ def damaged_files():
 
 def test_damage_is_what_it_is_alone():
     data = [item for bad in damaged_files() for item in (bad, file(PALETTE, 4))]
-    each = [alone(item) for item in data]
-    bad = [i for i, item in enumerate(each) if isinstance(item, str)]
-    result: Any = ndd.decoders.image(ndd.batch(data), on_error="skip")
-    good = [item for item in each if not isinstance(item, str)]
-    assert len(bad) >= 20
-    for item, image in zip(good, result.tensors, strict=True):
-        np.testing.assert_array_equal(np.asarray(image), item)
-    assert [(d.index, d.error) for d in result.dropped] == [(i, each[i]) for i in bad]
+    check_damage(data, 20)
 
 
 def test_a_few_bytes_do_not_claim_gigabytes(monkeypatch):

@@ -1,0 +1,156 @@
+"""Kernels for the BMPs of a batch: 24 or 32 bits without masks, or 8 bits with a palette, not compressed.
+
+Python reads all other files, and those that look damaged. The format: Microsoft, "Bitmap Storage".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._compiled.intrinsics import array_at, empty
+from ndd._compiled.jit import kernel
+from ndd._compiled.sample_loops import next_index
+from ndd.decoders.jpeg.batch_headers import BMP, CHANNELS, GOOD, HEIGHT, ORIENTATION, WIDTH
+from ndd.decoders.picture_table import (
+    COLUMNS,
+    DEPTH,
+    FILE,
+    FILE_BYTES,
+    HIGH,
+    IS_BGR,
+    LEFT,
+    OUT,
+    OUT_BYTES,
+    ROWS,
+    TOP,
+    USED_BOTTOM,
+    USED_TOP,
+    WIDE,
+    copy_pixels,
+    is_inside,
+)
+
+# What `read_layout` finds out: the size, channels of the result, bits of a pixel, whether the first row is at the top, the
+# first byte of the palette, its colours, the first byte of the pixels, and the bytes from row to row.
+_HEIGHT, _WIDTH, _CHANNELS, _BITS, _TOP_DOWN, _PALETTE, _COLOURS, _START, _STRIDE, LAYOUT = range(10)
+
+_HEADED = 54  # bytes of the smallest headers
+_LARGEST = 124  # bytes of the largest header after that of the file
+_MOST = 1_000_000  # rows or columns
+_ENTRY, _ALL = 4, 256  # bytes of a colour in the palette; colours
+
+
+@kernel(light=True)
+def _number(data, at, size):
+    """The number of 2 or 4 bytes at this place."""
+    value = np.int64(0)
+    for k in range(size):
+        value |= np.int64(data[at + k]) << (8 * k)
+    return value
+
+
+@kernel(light=True)
+def _signed(value):
+    """A number of 32 bits with a sign."""
+    return value - (value >> 31 << 32)
+
+
+@kernel
+def read_layout(data, layout):
+    """Fills `layout`, int64 `[LAYOUT]`. Returns whether the file is a common one with all of its pixels."""
+    total = np.int64(len(data))
+    if total < _HEADED or data[0] != 0x42 or data[1] != 0x4D:
+        return False
+    start, size = _number(data, 10, 4), _number(data, 14, 4)
+    width, height = _signed(_number(data, 18, 4)), _signed(_number(data, 22, 4))
+    bits, compression, colours = _number(data, 28, 2), _number(data, 30, 4), _number(data, 46, 4)
+    end = 14 + size
+    if size < 40 or size > _LARGEST or compression != 0 or end > total:
+        return False
+    if not 0 < width <= _MOST or not 0 < abs(height) <= _MOST or (bits != 8 and bits != 24 and bits != 32):
+        return False
+    layout[_HEIGHT], layout[_WIDTH], layout[_TOP_DOWN], layout[_BITS] = abs(height), width, height < 0, bits
+    layout[_CHANNELS], layout[_PALETTE], layout[_COLOURS] = bits // 8, end, 0
+    if bits == 8:
+        count = min(colours if colours else np.int64(_ALL), (total - end) // _ENTRY)
+        if count < 1 or colours > _ALL:
+            return False
+        layout[_COLOURS], layout[_CHANNELS] = count, 1
+        for k in range(count):
+            at = end + k * _ENTRY
+            if data[at] != data[at + 1] or data[at] != data[at + 2]:
+                layout[_CHANNELS] = 3
+        end += count * _ENTRY
+    used, layout[_START] = width * (bits // 8), start if start else end
+    layout[_STRIDE] = (used + 3) // 4 * 4
+    return (abs(height) - 1) * layout[_STRIDE] + used <= total - layout[_START]
+
+
+@kernel
+def look(addresses, sizes, like, facts):
+    """Fills `facts`, int64 `[N, FACTS]`, of the common BMPs among the files whose headers are not known yet, `sizes[i]` bytes
+    at `addresses[i]`. `like` is any array of u8."""
+    layout = empty(LAYOUT, np.int64)
+    for i in range(len(sizes)):
+        row = facts[i]
+        if row[GOOD] == 0 and read_layout(array_at(addresses[i], sizes[i], like), layout):
+            row[GOOD], row[HEIGHT], row[WIDTH] = BMP, layout[_HEIGHT], layout[_WIDTH]
+            row[CHANNELS], row[ORIENTATION] = layout[_CHANNELS], 1
+
+
+@look.fallback
+def _(addresses, sizes, like, facts):
+    pass  # Python reads all of them
+
+
+@kernel
+def decode_loop(counter, limit, order, pictures, like, done):
+    """Decodes up to `limit` pictures in the order `order`, which threads share. Returns True.
+
+    Args:
+        pictures: int64 `[N, NUMBERS]`, see `picture_table`.
+        like: any array of u8.
+        done: bool `[N]`, set for each picture that is decoded.
+    """
+    for _ in range(limit):
+        turn = next_index(counter)
+        if turn >= len(order):
+            break
+        row = pictures[order[turn]]
+        data, out = array_at(row[FILE], row[FILE_BYTES], like), array_at(row[OUT], row[OUT_BYTES], like)
+        done[order[turn]] = _decode(data, out, row)
+    return True
+
+
+decode_loop.fallback(lambda *args: False)
+
+
+@kernel
+def _decode(data, out, row):
+    layout = empty(LAYOUT, np.int64)
+    # The header must not have changed since the memory for the pixels was allocated.
+    if not read_layout(data, layout) or row[ROWS] != layout[_HEIGHT] or row[COLUMNS] != layout[_WIDTH]:
+        return False
+    depth, bits = row[DEPTH], layout[_BITS]
+    if not is_inside(row, out) or (depth != 3 and (depth != 1 or layout[_CHANNELS] != 1)):
+        return False
+    for y in range(max(row[TOP], row[USED_TOP]), min(row[TOP] + row[HIGH], row[USED_BOTTOM])):
+        stored = y if layout[_TOP_DOWN] else row[ROWS] - 1 - y
+        at = layout[_START] + stored * layout[_STRIDE] + row[LEFT] * (bits // 8)
+        to = (y - row[TOP]) * row[WIDE] * depth
+        if bits == 8:
+            _look_up(data, at, layout[_PALETTE], layout[_COLOURS], out, to, depth, row[WIDE], row[IS_BGR] != 0)
+        else:  # blue is stored first
+            copy_pixels(data, at, bits // 8, out, to, depth, row[WIDE], row[IS_BGR] == 0)
+    return True
+
+
+@kernel(light=True)
+def _look_up(data, at, palette, colours, out, to, depth, count, is_bgr):
+    """Writes the colours of `count` pixels. Those beyond the palette are black."""
+    for x in range(count):
+        index = np.int64(data[at + x])
+        entry = palette + index * _ENTRY
+        for c in range(depth):
+            # Blue is stored first. The colours of a gray palette are equal.
+            out[to + x * depth + c] = data[entry + (c if is_bgr else 2 - c)] if index < colours else 0

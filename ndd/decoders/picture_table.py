@@ -1,0 +1,105 @@
+"""The table of pictures that a compiled loop decodes, for the formats whose common files are decoded as a batch."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ndd._compiled.jit import Kernel, kernel
+from ndd._cpu.element_copies import copy_bytes
+from ndd.decoders.backend import Decoded, Options
+from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, WIDTH
+from ndd.types import DALIImageType
+
+if TYPE_CHECKING:
+    from ndd.decoders.picture_batch import PictureBatch
+
+# The columns of a picture: address and bytes of the file, address and bytes of the result, the size in the header, the window
+# (first row, first column, rows, columns), channels of the result, blue before red, and the part of the picture as stored that
+# is used (first row, first column, the ones after the last): pixels outside it may stay undefined.
+FILE, FILE_BYTES, OUT, OUT_BYTES, ROWS, COLUMNS, TOP, LEFT, HIGH, WIDE, DEPTH, IS_BGR = range(12)
+USED_TOP, USED_LEFT, USED_BOTTOM, USED_RIGHT, NUMBERS = range(12, 17)
+_ANY = np.zeros(1, np.uint8)
+
+
+def describe_by(look: Kernel, batch: PictureBatch) -> None:
+    """Reads the headers that a format's `look` can read. A picture that is too large is an error of its sample."""
+    addresses, sizes = np.ascontiguousarray(batch.operand.pointers()), np.ascontiguousarray(batch.operand.sizes)
+    look(addresses, sizes, _ANY, batch.facts)
+    batch.refuse_large()
+
+
+def suitable_for(kind: int, facts: np.ndarray, options: Options) -> np.ndarray:
+    """Whether each picture is of the format `kind` and may come out as it is stored, bool `[N]`: each format has its own rule by
+    which colours become gray."""
+    if options.output_type == DALIImageType.YCbCr or options.dtype != np.uint8:
+        return np.zeros(len(facts), np.bool_)
+    fits = facts[:, GOOD] == kind
+    return fits & (facts[:, CHANNELS] == 1) if options.output_type == DALIImageType.GRAY else fits
+
+
+def decode_by(
+    loop: Kernel, batch: PictureBatch, order: np.ndarray, decoded: Decoded, work: int, *more: np.ndarray | bool
+) -> None:
+    """Decodes pictures in this order by a loop that takes the order, the table, `more`, and the flags of what is done. None
+    while the loop is being compiled.
+
+    Args:
+        work: about as many bytes are moved for one encoded byte.
+    """
+    nbytes = work * int(np.add.reduce(batch.operand.sizes[order]))
+    arguments = (order, picture_table(batch, decoded), *(more or (_ANY,)), decoded.done)
+    batch.call.parallel_for(loop, arguments, len(order), nbytes, (batch.operand, decoded.memory))
+
+
+def picture_table(batch: PictureBatch, decoded: Decoded) -> np.ndarray:
+    """The table of all pictures of a batch, int64 `[N, NUMBERS]`."""
+    facts, shapes = batch.facts, decoded.shapes
+    table = np.zeros((len(batch), NUMBERS), np.int64)
+    table[:, FILE], table[:, FILE_BYTES] = batch.operand.pointers(), batch.operand.sizes
+    table[:, OUT] = decoded.memory.ctypes.data + decoded.starts
+    table[:, OUT_BYTES] = shapes[:, 0] * shapes[:, 1] * shapes[:, 2]
+    table[:, ROWS], table[:, COLUMNS] = facts[:, HEIGHT], facts[:, WIDTH]
+    if batch.windows is not None:
+        table[:, [TOP, LEFT]] = batch.windows[:, :2]
+    table[:, [HIGH, WIDE, DEPTH]] = shapes
+    table[:, IS_BGR] = batch.options.output_type == DALIImageType.BGR
+    table[:, [USED_TOP, USED_LEFT]] = table[:, [TOP, LEFT]]
+    table[:, [USED_BOTTOM, USED_RIGHT]] = table[:, [TOP, LEFT]] + table[:, [HIGH, WIDE]]
+    if batch.windows is None and batch.seen is not None:
+        table[:, USED_TOP:] = batch.seen
+    return table
+
+
+def largest_first(batch: PictureBatch, samples: np.ndarray) -> np.ndarray:
+    """The order of decoding, so that no thread works on a large picture at the end while the others are idle."""
+    return samples[np.argsort(-batch.operand.sizes[samples], kind="stable")]
+
+
+@kernel(light=True)
+def is_inside(row, out):
+    """Whether the window of a picture lies inside it, and `out` has the bytes of the window."""
+    if min(row[TOP], row[LEFT]) < 0 or row[HIGH] > row[ROWS] - row[TOP] or row[WIDE] > row[COLUMNS] - row[LEFT]:
+        return False
+    return row[HIGH] * row[WIDE] * row[DEPTH] == len(out)
+
+
+@kernel
+def copy_pixels(pixels, at, stored, out, to, depth, count, swaps):
+    """Copies `count` pixels of `stored` channels, 1 to 4, from `pixels[at]` on to `out[to]` on, with `depth` channels: the same
+    ones; the first three, which may swap the first and the third; or three copies of the first one."""
+    if depth == stored and not swaps:
+        copy_bytes(out.ctypes.data + to, pixels.ctypes.data + at, count * depth)
+        return
+    first, last = (2, 0) if swaps else (0, 2)
+    for _ in range(count):
+        if depth == 3 and stored >= 3:
+            out[to], out[to + 1], out[to + 2] = pixels[at + first], pixels[at + 1], pixels[at + last]
+        elif depth == 3:
+            out[to] = out[to + 1] = out[to + 2] = pixels[at]
+        else:
+            for c in range(depth):
+                out[to + c] = pixels[at + c]
+        at += stored
+        to += depth

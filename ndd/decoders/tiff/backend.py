@@ -1,0 +1,42 @@
+"""The backend for the common TIFFs of a batch, in compiled code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ndd._tensor.memory import host_empty
+from ndd.decoders.backend import Decoded, Options
+from ndd.decoders.backends import libzstd
+from ndd.decoders.jpeg.batch_headers import CHANNELS, HEIGHT, TIFF, WIDTH
+from ndd.decoders.picture_table import decode_by, describe_by, largest_first, suitable_for
+from ndd.decoders.png import libdeflate
+from ndd.decoders.tiff import directory, kernels
+
+if TYPE_CHECKING:
+    from ndd.decoders.picture_batch import PictureBatch
+
+SIGNATURES = (b"II*\0", b"MM\0*")
+_WORK = 4  # about as many bytes are moved for one encoded byte
+
+
+def describe(batch: PictureBatch) -> None:
+    """Reads the headers of the common TIFFs among the files that no other backend has read."""
+    describe_by(kernels.look, batch)
+
+
+def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
+    """The numbers of the pictures that the kernel can decode to the requested output, unless they are damaged."""
+    return np.flatnonzero(suitable_for(TIFF, facts, options))
+
+
+def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
+    """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. It decodes none while the kernel is being
+    compiled."""
+    order, facts = largest_first(batch, samples), batch.facts
+    room = directory.most_chunk_bytes(facts[order, HEIGHT], facts[order, WIDTH], facts[order, CHANNELS])
+    seats = min(batch.call.threads, len(order))
+    scratch, taken = host_empty((seats * room,), np.uint8).reshape(seats, room), np.zeros(seats, np.int64)
+    libraries = libdeflate.available(), libzstd.available()
+    decode_by(kernels.decode_loop, batch, order, decoded, _WORK, scratch, taken, *libraries)
