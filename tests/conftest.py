@@ -32,6 +32,10 @@ if os.environ.get("CI") == "true":
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Kernels are tested, and not what stands in for them while a thread compiles them."""
     if session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput"):
+        if hasattr(os, "fork"):
+            import warm_interpreter
+
+            warm_interpreter.share()
         return  # this process hands tests to others, and needs no ndd
     from ndd._compiled.background import background
 
@@ -121,6 +125,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         left_out = [item for item in items if item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if not item.get_closest_marker("long")]
+        items.sort(key=lambda item: item.get_closest_marker("slow") is None)  # else one worker ends with them alone
     marked = [item for item in items if item.get_closest_marker("gpu")]
     if marked:
         import torch
@@ -144,7 +149,6 @@ def pytest_collection() -> Generator[None, object, object]:
     try:
         return (yield)
     finally:
-        gc.collect()
         gc.freeze()
         gc.enable()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import gc
 import importlib
 import re
 import types
@@ -29,6 +30,7 @@ LAYERS = [
         "pickling",
         "plugin_manager",
         "_absent_modules",
+        "_container_limits",
         "_required_torch",
     },
     {"_tensor", "_typing"},
@@ -100,8 +102,12 @@ def is_looked_at(node):
 
 @functools.cache
 def parsed(path):
-    tree = ast.parse(path.read_text())
-    return Text(list(imports_of_statements(path, tree.body, True)), [n for n in ast.walk(tree) if is_looked_at(n)])
+    gc.disable()  # Python would look for garbage among the nodes half of the time
+    try:
+        tree = ast.parse(path.read_text())
+        return Text(list(imports_of_statements(path, tree.body, True)), [n for n in ast.walk(tree) if is_looked_at(n)])
+    finally:
+        gc.enable()
 
 
 def imports_of(path):

@@ -124,7 +124,7 @@ def test_a_full_disk_is_an_error(tmp_path):
         "finally: resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))"
     )
     env = {**os.environ, "NDD_CACHE_DIR": str(tmp_path), "NDD_COMPILE_IN_BACKGROUND": "0"}
-    done = warm_interpreter.run(code, env=env)
+    done = warm_interpreter.run(code, env=env, has_ndd=True)
     assert f"OSError: compiled kernels could not be written to {tmp_path / 'kernels'}" in done.stderr.splitlines()[-1]
 
 
@@ -228,7 +228,7 @@ print(json.dumps([sorted(texts.values()), failed]))
 
 def test_kernel_texts_are_collected_without_the_gpu_of_the_machine():
     """On a machine with a GPU the launches' records went to real memory of it, by a copy between host addresses: SIGSEGV."""
-    told = warm_interpreter.run(_AS_ON_A_GPU_MACHINE)
+    told = warm_interpreter.run(_AS_ON_A_GPU_MACHINE, has_ndd=True)
     assert told.returncode == 0, told.stderr
     names, failed = json.loads(told.stdout)
     assert failed == {}

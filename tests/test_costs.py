@@ -6,12 +6,11 @@ A count that falls is good news: write the new number here. One that grows by 5 
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 import torch
+import warm_interpreter
 
 pytestmark = pytest.mark.fast
 
@@ -48,8 +47,7 @@ GROWTH = 1.05
 @pytest.fixture(scope="module")
 def counts() -> dict[str, int]:
     """The counts of now, by a process of its own: nothing that other tests did is in them."""
-    program = [sys.executable, str(Path(__file__).with_name("call_counts.py"))]
-    done = subprocess.run(program, capture_output=True, text=True, timeout=290, check=False)
+    done = warm_interpreter.run("import call_counts; call_counts.main()")
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -58,7 +58,7 @@ def test_names_that_are_not_there_are_still_errors():
 
 def test_modules_of_ported_code_are_there_without_an_import_of_their_own():
     code = "import ndd; print(ndd.tensors.TensorCPU, ndd.backend.GetCUDADeviceCount(), ndd.data_node.DataNode, ndd.ops, ndd.fn)"
-    done = warm_interpreter.run(code)
+    done = warm_interpreter.run(code, has_ndd=True)
     assert "TensorCPU" in done.stdout, done.stderr
 
 

@@ -5,6 +5,7 @@ A dispatcher is what Python calls: it looks up the types of the arguments and ca
 1. `_cache`: `kernel_cache.py` stores compiled code; numba's own cache breaks when its index is damaged.
 2. `typeof_pyval`: finds the type of a plain array without `numpy.ma`, which takes 8 ms to import.
 3. `_compile_for_args`, called for new types: compiles in one thread at a time, without garbage collection, or calls a fallback.
+   Read-only arrays (frozen, mapped from a file) get the code for writable ones: no kernel writes to its inputs.
 4. `_compiler.compile`, called for kernels that are not on disk: tells the user why the call takes long.
 5. `get_call_template`, called if a kernel calls the kernel: treats a literal number like any other argument, so that
    `little_endian(data, 0, 4)` and `little_endian(data, 8, 2)` are one compilation, not two.
@@ -15,6 +16,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import gc
+import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -59,6 +61,7 @@ def make_dispatcher(
     dispatcher._compile_for_args = _one_at_a_time(dispatcher, cache, message)
     if fallback is not None and cache is not None and not inner:
         dispatcher._compile_for_args = with_fallback(dispatcher, cache, fallback, message, dispatcher._compile_for_args)
+    dispatcher._compile_for_args = _for_read_only_too(dispatcher, dispatcher._compile_for_args)
     dispatcher._compiler.compile = around_compile(dispatcher._compiler.compile)
     dispatcher.get_call_template = _without_literals(dispatcher.get_call_template)
     return dispatcher
@@ -67,7 +70,7 @@ def make_dispatcher(
 def compile_for(dispatcher: Any, args: tuple[Any, ...]) -> None:
     """Compiles for the types of these arguments, or loads the code from disk."""
     with fork_lock, without_collection():
-        dispatcher.compile(tuple([dispatcher.typeof_pyval(value) for value in args]))
+        dispatcher.compile(tuple([dispatcher.typeof_pyval(_writable(value)) for value in args]))
 
 
 def _typed(dispatcher: Any) -> Callable[[Any], Any]:
@@ -87,6 +90,42 @@ def _typed(dispatcher: Any) -> Callable[[Any], Any]:
         return kind
 
     return type_of
+
+
+def _writable(value: Any) -> Any:
+    """The value with writable arrays over the memory of read-only ones, of which only the types are looked at."""
+    if type(value) is tuple:
+        items = tuple(map(_writable, value))
+        return items if any(map(operator.is_not, items, value)) else value
+    if type(value) is not np.ndarray or value.flags.writeable or value.dtype.kind not in "biuf":
+        return value
+    face = value.__array_interface__
+    return np.asarray(_Face({**face, "data": (face["data"][0], False)}))
+
+
+class _Face:
+    def __init__(self, interface: dict[str, Any]):
+        self.__array_interface__ = interface
+
+
+def _for_read_only_too(dispatcher: Any, compile_for: Callable[..., Any]) -> Callable[..., Any]:
+    """Calls with read-only arrays run the code for writable ones. It is entered for their types too, so that the next call finds
+    it at once. (`typeof_pyval` cannot hide the difference: numba keeps its answers for the kernels of all packages.)"""
+
+    def guarded(*args: Any) -> Any:
+        stand_ins = _writable(args)
+        if stand_ins is args:
+            return compile_for(*args)
+        kinds, written = (tuple(map(dispatcher.typeof_pyval, values)) for values in (args, stand_ins))
+        if written not in dispatcher.overloads:
+            answer = compile_for(*stand_ins)
+            if written not in dispatcher.overloads:  # a fallback answers
+                return answer
+        entry = dispatcher.overloads[written].entry_point
+        dispatcher._insert([kind._code for kind in kinds], entry, False)
+        return entry
+
+    return guarded
 
 
 def _without_literals(template_for: Callable[..., Any]) -> Callable[..., Any]:

@@ -7,18 +7,17 @@ holds is never written again.
 
 from __future__ import annotations
 
-import contextlib
 import operator
 import os
 import threading
 from collections import deque
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from ndd._container_limits import memory_limit
 from ndd._tensor.allocation import empty
 from ndd._tensor.type_guards import is_list, is_tuple
 
@@ -38,19 +37,14 @@ _SHARE = 4  # of the memory of the machine or the container
 # 212 MB; 4,000 iterations of a loop over photographs keep 32 MB, with it 18 MB.
 _CLASSES_UP = 4
 
-_CONTAINERS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-
 
 def most_free_bytes() -> int:
     """The bytes that the pool may keep."""
     try:
-        limits = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
+        physical = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):
         return _LEAST_TOTAL
-    for file in _CONTAINERS:
-        with contextlib.suppress(OSError, ValueError):  # no such file, or "max"
-            limits.append(int(Path(file).read_text()))
-    return max(_LEAST_TOTAL, min(limits) // _SHARE)
+    return max(_LEAST_TOTAL, min(physical, memory_limit() or physical) // _SHARE)
 
 
 _TOTAL = most_free_bytes()

@@ -5,9 +5,11 @@ Life of a picture
 1. `ndd.decoders.image(files)` (`image.py`; `image_crop.py`, `image_slice.py` and `image_random_crop.py` also compute windows)
    checks its arguments, says what comes out, and starts work. The user gets a handle at once.
 2. The files of the call become a `PictureBatch` (`picture_batch.py`). Headers come first: compiled code reads those of the
-common files of a batch (`batch_backends.py`: JPEG, PNG, TIFF, BMP); `registry.read_header` reads all others, one by one. `ndd.peek_image_shape` ends here. Limits (`size_limits.py`), shapes and windows follow from the headers. From here on a bad
+common files of a batch (`batch_backends.py`: JPEG, PNG, TIFF, BMP, PNM); `registry.read_header` reads all others, one by one.
+`ndd.peek_image_shape` ends here. Limits (`size_limits.py`), shapes and windows follow from the headers. From here on a bad
 picture is an error of its sample.
-3. On the CPU kernels decode the common files of the batch (`backend.py` in `jpeg/`, `png/`, `tiff/` and `bmp/`). The threads of the call take pictures in turn, in compiled code. `picture.py` decodes each of the rest.
+3. On the CPU kernels decode the common files of the batch (`backend.py` in `jpeg/`, `png/`, `tiff/`, `bmp/` and `pnm/`). The
+threads of the call take pictures in turn, in compiled code. `picture.py` decodes each of the rest.
 `registry.backends` lists the backends that try, by the format, the kind of JPEG, the window and the installed libraries. A
 failed picture gets one more try, to tell damage from a lack of memory. `pixels.py` turns the picture upright and converts
 channels and element type.
@@ -28,7 +30,8 @@ are copied. Nothing waits for the GPU.
 | PNG of up to 8 bits, not turned, in a batch | libpng, then as below |
 | WebP | libwebp, of a window only its rows; then OpenCV (animations), Pillow |
 | PNG, PNM, JPEG 2000 | OpenCV, Pillow |
-| TIFF of 8 bits, gray or RGB, upright, not compressed or by deflate, LZW, PackBits or Zstandard, in a batch | kernel in `tiff/`, then as below |
+| upright TIFF of 8 bits, gray, RGB or CMYK, in a batch (not JPEG) | kernel in `tiff/`, then as below |
+| gray or RGB PNM of bytes, 255 the largest, in a batch | kernel in `pnm/`, then as below |
 | BMP of 24 or 32 bits without masks, or of 8 bits, not compressed, in a batch | kernel in `bmp/`, then as below |
 | TIFF | the decoder in `backends/tiff.py`, of a window only its strips and tiles; OpenCV (CIELAB), Pillow |
 | BMP | the decoder in `backends/bmp.py` |
@@ -46,7 +49,7 @@ Add a backend
 A module with the function of `backend.Backend` decodes one picture: whole or a window, as the file stores it. Put it into the
 formats of `registry.FORMATS` that it decodes, at its place in the order. `backend.BatchBackend` is the interface of those that
 decode the common files of a batch at once: the kernels in `batch_backends.BACKENDS`, whose pictures stand in a
-`picture_table`, and nvImageCodec on a GPU. `bmp/` is the smallest example.
+`picture_table`, and nvImageCodec on a GPU. `pnm/` is the smallest example.
 
 Life of a clip
 --------------

@@ -11,12 +11,13 @@ from ndd.decoders.bmp import backend as _bmp
 from ndd.decoders.jpeg import backend as _jpeg
 from ndd.decoders.jpeg.batch_headers import GOOD
 from ndd.decoders.png import backend as _png
+from ndd.decoders.pnm import backend as _pnm
 from ndd.decoders.tiff import backend as _tiff
 
 if TYPE_CHECKING:
     from ndd.decoders.picture_batch import PictureBatch
 
-BACKENDS: dict[str, Any] = {"jpeg": _jpeg, "png": _png, "tiff": _tiff, "bmp": _bmp}
+BACKENDS: dict[str, Any] = {"jpeg": _jpeg, "png": _png, "tiff": _tiff, "bmp": _bmp, "pnm": _pnm}
 """By the name of the format; each is a `BatchBackend`."""
 _LONGEST_SIGNATURE = 4
 _U8 = np.dtype(np.uint8)

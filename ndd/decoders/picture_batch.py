@@ -17,7 +17,8 @@ from ndd._tensor.store import empty_store
 from ndd.decoders.backend import Decoded, Options, Window
 from ndd.decoders.batch_backends import BACKENDS, describe_others
 from ndd.decoders.headers.header import Header
-from ndd.decoders.jpeg.batch_headers import CHANNELS, FACTS, FIRST_SWAPPED, GOOD, HEIGHT, ORIENTATION, WIDTH
+from ndd.decoders.headers.orientation import FIRST_SWAPPED
+from ndd.decoders.jpeg.batch_headers import CHANNELS, FACTS, GOOD, HEIGHT, ORIENTATION, WIDTH
 from ndd.decoders.on_error import resolve_pictures
 from ndd.decoders.picture import bad_picture, check_size, decode, last_backend, too_large
 from ndd.decoders.registry import read_header

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ndd._compiled.jit import kernel
+from ndd._compiled.jit import Kernel, kernel
 from ndd._cpu.element_copies import copy_bytes
-from ndd.decoders.backend import Decoded
-from ndd.decoders.jpeg.batch_headers import HEIGHT, WIDTH
+from ndd.decoders.backend import Decoded, Options
+from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, WIDTH
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:
@@ -20,6 +20,37 @@ if TYPE_CHECKING:
 # is used (first row, first column, the ones after the last): pixels outside it may stay undefined.
 FILE, FILE_BYTES, OUT, OUT_BYTES, ROWS, COLUMNS, TOP, LEFT, HIGH, WIDE, DEPTH, IS_BGR = range(12)
 USED_TOP, USED_LEFT, USED_BOTTOM, USED_RIGHT, NUMBERS = range(12, 17)
+_ANY = np.zeros(1, np.uint8)
+
+
+def describe_by(look: Kernel, batch: PictureBatch) -> None:
+    """Reads the headers that a format's `look` can read. A picture that is too large is an error of its sample."""
+    addresses, sizes = np.ascontiguousarray(batch.operand.pointers()), np.ascontiguousarray(batch.operand.sizes)
+    look(addresses, sizes, _ANY, batch.facts)
+    batch.refuse_large()
+
+
+def suitable_for(kind: int, facts: np.ndarray, options: Options) -> np.ndarray:
+    """Whether each picture is of the format `kind` and may come out as it is stored, bool `[N]`: each format has its own rule by
+    which colours become gray."""
+    if options.output_type == DALIImageType.YCbCr or options.dtype != np.uint8:
+        return np.zeros(len(facts), np.bool_)
+    fits = facts[:, GOOD] == kind
+    return fits & (facts[:, CHANNELS] == 1) if options.output_type == DALIImageType.GRAY else fits
+
+
+def decode_by(
+    loop: Kernel, batch: PictureBatch, order: np.ndarray, decoded: Decoded, work: int, *more: np.ndarray | bool
+) -> None:
+    """Decodes pictures in this order by a loop that takes the order, the table, `more`, and the flags of what is done. None
+    while the loop is being compiled.
+
+    Args:
+        work: about as many bytes are moved for one encoded byte.
+    """
+    nbytes = work * int(np.add.reduce(batch.operand.sizes[order]))
+    arguments = (order, picture_table(batch, decoded), *(more or (_ANY,)), decoded.done)
+    batch.call.parallel_for(loop, arguments, len(order), nbytes, (batch.operand, decoded.memory))
 
 
 def picture_table(batch: PictureBatch, decoded: Decoded) -> np.ndarray:

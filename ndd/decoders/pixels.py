@@ -9,7 +9,7 @@ import numpy as np
 
 from ndd._cpu.opencv import opencv
 from ndd.decoders.backend import Window
-from ndd.decoders.headers.orientation import swaps_axes
+from ndd.decoders.headers.orientation import BACKWARDS, UPSIDE_DOWN, swaps_axes
 from ndd.types import DALIImageType
 
 # BT.601, studio swing: Y in 16..235, Cb and Cr in 16..240, for RGB in 0..255.
@@ -19,8 +19,6 @@ _TO_YCBCR = np.array(
 )
 _OFFSET = np.array([0.0625, 0.5, 0.5], np.float32)  # as a share of the number of levels: 16, 128, 128 for u8
 
-# Orientations whose rows, or columns, run from the end.
-_UPSIDE_DOWN, _BACKWARDS = (3, 4, 7, 8), (2, 3, 6, 7)
 _LARGEST_PIXEL = 32  # bytes, for OpenCV
 
 SUPPORTED = ("u8", "i8", "u16", "i16", "u32", "i32", "f32")
@@ -130,9 +128,9 @@ def _ycbcr(image: np.ndarray, dtype: np.dtype) -> np.ndarray:
 def as_stored(window: Window, size: tuple[int, int], orientation: int) -> Window:
     """The same window in the picture as stored; `size` is the (height, width) of the upright picture."""
     (y0, x0, y1, x1), (height, width) = window, size
-    if orientation in _UPSIDE_DOWN:
+    if orientation in UPSIDE_DOWN:
         y0, y1 = height - y1, height - y0
-    if orientation in _BACKWARDS:
+    if orientation in BACKWARDS:
         x0, x1 = width - x1, width - x0
     return (x0, y0, x1, y1) if swaps_axes(orientation) else (y0, x0, y1, x1)
 
@@ -146,8 +144,8 @@ def upright(image: np.ndarray, orientation: int) -> np.ndarray:
         return turned
     if swaps_axes(orientation):
         image = image.swapaxes(0, 1)
-    rows = -1 if orientation in _UPSIDE_DOWN else 1
-    columns = -1 if orientation in _BACKWARDS else 1
+    rows = -1 if orientation in UPSIDE_DOWN else 1
+    columns = -1 if orientation in BACKWARDS else 1
     return np.ascontiguousarray(image[::rows, ::columns])
 
 
@@ -162,7 +160,7 @@ def _upright_by_opencv(image: np.ndarray, orientation: int) -> np.ndarray | None
         if swaps_axes(orientation):
             turned = cv2.transpose(turned)
             height, width = width, height
-        upside_down, backwards = orientation in _UPSIDE_DOWN, orientation in _BACKWARDS
+        upside_down, backwards = orientation in UPSIDE_DOWN, orientation in BACKWARDS
         if upside_down or backwards:
             turned = cv2.flip(turned, -1 if upside_down and backwards else int(backwards))
     except cv2.error:

@@ -15,6 +15,7 @@ from ndd.profiling.spans import Span
 _NAMES = {
     "opencv": "OpenCV", "pillow": "Pillow", "simplejpeg": "simplejpeg", "python_api": "nvImageCodec", "png": "ndd's PNG kernel",
     "jpeg": "ndd's JPEG kernel", "tiff": "ndd's TIFF reader", "bmp": "ndd's BMP reader",
+    "pnm": "ndd's PNM reader",
 }  # fmt: skip
 _TOLD = 8  # the most sample numbers to list
 

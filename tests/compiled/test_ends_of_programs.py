@@ -7,6 +7,7 @@ import time
 
 import pytest
 import warm_interpreter
+from waiting import wait_until
 
 from ndd._compiled import background as room
 
@@ -67,18 +68,24 @@ def _program_that_ends(before="", after=room._LAST_HERE + 0.2):
 def test_an_end_is_not_held_up_for_long():
     done = _program_that_ends().ended(60)
     assert done.returncode == 0, done.stderr
-    assert room._LAST_HERE <= float(done.stdout.split()[1]) < room._LAST_HERE + 3.0  # on a busy machine
+    assert room._LAST_HERE <= float(done.stdout.split()[1]) < room._LAST_HERE + 30.0  # on a busy machine
 
 
 def test_control_c_ends_it():
     """At once, and without a word of Python's threads."""
     longer = """
 from ndd._compiled import background as room
-room._LAST = 1000.0
-room.background._is_nearly_done = lambda begun, longest: room.background._end > 0
+room._LAST, seen = 1000.0, []
+def is_nearly_done(begun, longest):
+    ends = room.background._end > 0
+    seen.append(ends)
+    if seen.count(True) == 5:  # the main thread has come to its end, and waits
+        print("waits", flush=True)
+    return ends
+room.background._is_nearly_done = is_nearly_done
 """
     program = _program_that_ends(longer, after=0.1)
-    time.sleep(0.5)  # the main thread comes to its end
+    wait_until(lambda: "waits" in program.said())
     os.kill(program.pid, signal.SIGINT)
     done = program.ended(60)
     assert (done.returncode, done.stderr) == (0, "")

@@ -117,6 +117,19 @@ def files(folder):
     return sorted(p for p in folder.rglob("*") if p.name.endswith(".kernel"))
 
 
+_kept: dict[str, bytes] = {}
+
+
+def keep(folder, cache="cache/ndd"):
+    """Puts the files of the kernel into a cache. They are compiled once for all tests that begin with them."""
+    if not _kept:
+        assert not found_on_disk(folder)
+        _kept.update((path.name, path.read_bytes()) for path in files(folder))
+    (folder / cache).mkdir(parents=True, exist_ok=True)
+    for name, content in _kept.items():
+        (folder / cache / name).write_bytes(content)
+
+
 def test_kept_on_disk(folder):
     assert not found_on_disk(folder)
     assert len(files(folder)) == 2
@@ -311,7 +324,7 @@ def test_what_is_kept_is_loaded_without_the_compiler(folder):
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "noise", "forged"])
 def test_a_damaged_file_is_compiled_anew(folder, damage):
-    found_on_disk(folder)
+    keep(folder)
     for path in files(folder):
         whole = path.read_bytes()
         path.write_bytes(
@@ -417,53 +430,6 @@ def refuse_writing(monkeypatch, folder):
     monkeypatch.setattr(tempfile, "TemporaryFile", refuses)
 
 
-def test_the_form_of_a_file(folder):
-    """As `kernel_file.py` tells it."""
-    found_on_disk(folder)
-    texts = {}
-    for path in files(folder):
-        data = path.read_bytes()
-        header, code = kernel_file.unpacked(data, {})
-        assert data[32:40] == b"nddkern1"
-        assert path.name.startswith(f"{header['kernel']}.{header['source']}.")
-        assert set(header["target"]) == {"triple", "cpu", "features"}
-        assert set(header["libraries"]) == {"numba", "llvmlite", "python"}
-        assert len(code) == len(data) - 44 - int.from_bytes(data[40:44], "little")
-        texts[header["kernel"]] = (header["signature"], header["result"], header["format"], header["constants"])
-    array = "Array(float64, 1, 'C', False, aligned=True)"
-    assert texts == {
-        "small.doubled": (f"({array}, {array})", "none", "object", []),
-        "inner.small.twice": ("(float64,)", "float64", "bitcode", []),
-    }
-
-
-@pytest.mark.parametrize("name", ["kernel", "source", "signature", "target", "libraries"])
-def test_a_file_that_says_it_is_another_kernel_is_not_used(folder, name):
-    found_on_disk(folder)
-    for path in files(folder):
-        header, code = kernel_file.unpacked(path.read_bytes(), {})
-        header[name] = {**header[name], "cpu": "other"} if isinstance(header[name], dict) else "other"
-        path.write_bytes(kernel_file.packed(header, bytes(code)))
-    assert not found_on_disk(folder)
-
-
-_HEADERS = [b"", b"{", b"[]", b"3", b"{}", b"null", b"\xff", b"[" * 100_000]
-
-
-@pytest.mark.parametrize("header", _HEADERS, ids=range(len(_HEADERS)))
-@pytest.mark.drawn(4)
-def test_a_header_that_is_none_is_compiled_anew(folder, header):
-    """With a right digest; and a length that leads behind the end."""
-    found_on_disk(folder)
-    for path in files(folder):
-        for length in (len(header), len(header) + 1, 2**32 - 1):
-            content = b"nddkern1" + length.to_bytes(4, "little") + header
-            path.write_bytes(hashlib.sha256(content).digest() + content)
-            with pytest.raises((ValueError, AttributeError, RecursionError)):
-                kernel_file.unpacked(path.read_bytes(), {"kernel": "small.doubled"})
-    assert not found_on_disk(folder)
-
-
 class Runs:
     """What makes a pickle that runs something."""
 
@@ -477,7 +443,7 @@ class Runs:
 def test_nothing_is_unpickled(folder):
     """A pickle in the form that files had before, and one in place of the code; nor is the module at hand."""
     for form in (lambda content: content, lambda content: kernel_file.packed({}, content)):
-        found_on_disk(folder)
+        keep(folder)
         for path in files(folder):
             content = form(pickle.dumps(Runs(str(folder / "ran"))))
             path.write_bytes(hashlib.sha256(content).digest() + content)
@@ -490,7 +456,7 @@ def test_nothing_is_unpickled(folder):
 
 @pytest.mark.skipif(os.name != "posix", reason="needs modes")
 def test_what_others_could_have_written_is_not_run(folder, monkeypatch):
-    found_on_disk(folder)
+    keep(folder)
     for path in files(folder):
         path.chmod(0o666)
     assert not found_on_disk(folder)  # the files; written anew

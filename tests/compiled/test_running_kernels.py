@@ -77,7 +77,8 @@ def test_control_c_in_a_kernel_is_a_keyboard_interrupt():
         ending = True
         firing.join()
         print(set(found))
-        """)
+        """),
+        has_ndd=True,
     )
     assert done.stdout == "{'KeyboardInterrupt'}\n", done.stderr[-2000:]
 

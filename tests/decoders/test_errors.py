@@ -205,7 +205,7 @@ def test_nothing_is_said_on_stderr(tmp_path):
         "    ndd.decoders.image_crop(ndd.batch(datas), crop=[4, 4], on_error='skip', output_type=kind).evaluate()\n"
     )
     here = os.path.dirname(__file__)
-    done = warm_interpreter.run(program, here, cwd=tmp_path)
+    done = warm_interpreter.run(program, here, cwd=tmp_path, has_ndd=True)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 

@@ -11,9 +11,8 @@ import functools
 import io
 import os
 import re
-import select
+import signal
 import struct
-import subprocess
 import sys
 import tempfile
 import zlib
@@ -25,6 +24,7 @@ import pytest
 from PIL import Image
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
+import warm_interpreter
 from emulated_gpu import install
 from encoded import KINDS, cmyk, made, photo, rare, read, real
 
@@ -358,6 +358,7 @@ def work(start: int, stop: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for number in range(start, stop):
             os.write(1, b"%d\n" % number)
+            signal.alarm(PATIENCE)
             try:
                 try_one(number, folder)
             except Exception as error:
@@ -372,45 +373,24 @@ def work(start: int, stop: int) -> None:
 def watched(start: int, stop: int) -> list[str]:
     """Tries files in a process; starts another one behind each that dies or hangs. What went wrong, a line for each."""
     wrong: list[str] = []
-    here = Path(__file__)
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join((str(here.parents[2]), os.environ.get("PYTHONPATH", ""))),
-    }
+    child = f"import runpy; runpy.run_path({__file__!r}, run_name='__main__')"
     while start < stop:
-        command = [sys.executable, str(here), "child", str(start), str(stop)]
-        with (
-            tempfile.TemporaryFile() as said,
-            subprocess.Popen(command, stdout=subprocess.PIPE, stderr=said, env=environment) as child,
-        ):
-            at, rest = start, b""
-            while True:
-                ready, _, _ = select.select([child.stdout], [], [], PATIENCE)
-                if not ready:
-                    child.kill()
-                    wrong.append(f"HANGS {at} ({mutated(at)[0]})")
-                    break
-                text = os.read(child.stdout.fileno(), 1 << 16)
-                if not text:
-                    break
-                *lines, rest = (rest + text).split(b"\n")
-                for line in lines:
-                    if line.isdigit():
-                        at = int(line)
-                    elif line.startswith(b"MEMORY"):
-                        growth, _peak = map(int, line.split()[1:])
-                        if growth > MAX_GROWTH:
-                            wrong.append(f"MEMORY: {growth >> 20} MB more at the end")
-                    else:
-                        wrong.append(line.decode())
-            child.wait()
-            if child.returncode == 0:
-                return wrong
-            if not (wrong and wrong[-1].startswith(f"HANGS {at} ")):
-                said.seek(0)
-                last = said.read()[-200:].decode(errors="replace").strip()
-                wrong.append(f"DIES {at} ({mutated(at)[0]}): status {child.returncode} {last}")
-            start = at + 1
+        done = warm_interpreter.run(child, "child", str(start), str(stop), timeout=3600, has_ndd=True)
+        at = start
+        for line in done.stdout.splitlines():
+            if line.isdigit():
+                at = int(line)
+            elif line.startswith("MEMORY"):
+                growth, _peak = map(int, line.split()[1:])
+                if growth > MAX_GROWTH:
+                    wrong.append(f"MEMORY: {growth >> 20} MB more at the end")
+            else:
+                wrong.append(line)
+        if done.returncode == 0:
+            break
+        how = "HANGS" if done.returncode == -signal.SIGALRM else "DIES"
+        wrong.append(f"{how} {at} ({mutated(at)[0]}): status {done.returncode} {done.stderr[-200:].strip()}")
+        start = at + 1
     return wrong
 
 

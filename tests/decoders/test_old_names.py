@@ -92,6 +92,6 @@ def test_a_script_sees_the_warnings():
         "ndd.experimental.peek_image_shape(data)\n"
         "ndd.decoders.image(data, split_stages=True)\n"
     )
-    ran = warm_interpreter.run(code)
+    ran = warm_interpreter.run(code, has_ndd=True)
     assert "<string>:3: DeprecationWarning: `ndd.experimental.peek_image_shape`" in ran.stderr
     assert "<string>:4: DeprecationWarning: image: `split_stages` has no effect" in ran.stderr

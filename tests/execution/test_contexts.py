@@ -181,31 +181,10 @@ def test_work_uses_the_context_of_the_call():
     assert len(pool._threads) == 3
 
 
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({"cpu.max": "150000 100000\n"}, 2),  # `docker run --cpus 1.5`
-        ({"cpu.max": "20000 100000\n"}, 1),
-        ({"cpu.max": "max 100000\n"}, None),
-        ({"cpu/cpu.cfs_quota_us": "400000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 4),
-        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, None),
-        ({"cpu.max": "0 0\n"}, None),
-        ({"cpu.max": "what is this\n"}, None),
-        ({}, None),
-    ],
-)
-def test_threads_follow_the_quota_of_the_container(tmp_path, monkeypatch, files, expected):
-    for name, text in files.items():
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text(text)
-    monkeypatch.setattr(cpus, "_CGROUPS", tmp_path)
-    assert cpus.container_quota.__wrapped__() == expected
-
-
 def test_threads_follow_affinity_and_settings(monkeypatch):
-    monkeypatch.setattr(cpus, "container_quota", lambda: 1)
+    monkeypatch.setattr(cpus, "cpu_quota", lambda: 1)
     assert ndd.get_num_threads() == 1
-    monkeypatch.setattr(cpus, "container_quota", lambda: None)
+    monkeypatch.setattr(cpus, "cpu_quota", lambda: None)
     assert ndd.get_num_threads() == len(os.sched_getaffinity(0))
     context = ndd.EvalContext()
     try:

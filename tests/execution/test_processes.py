@@ -41,7 +41,7 @@ images = ndd.batch([np.full((300, 200, 3), i, np.uint8) for i in range(8)], layo
 
 
 def run(code, timeout=100, expected=0):
-    done = warm_interpreter.run(SLOW + textwrap.dedent(code), timeout=timeout)
+    done = warm_interpreter.run(SLOW + textwrap.dedent(code), timeout=timeout, has_ndd=True)
     assert done.returncode == expected, (done.returncode, done.stdout[-500:], done.stderr[-3000:])
     return done.stdout, done.stderr
 
@@ -400,7 +400,7 @@ def test_what_the_handler_of_a_signal_raises_reaches_the_user(mode):
                 wrong.append(k)
         lock = ndd.EvalContext.current()._queue.lock
         free = []
-        other = threading.Thread(target=lambda: free.append(lock.acquire(timeout=10)))
+        other = threading.Thread(target=lambda: free.append(lock.acquire(timeout=60)))
         other.start()
         other.join()
         print(found, wrong, free)
@@ -418,7 +418,7 @@ def test_control_c_when_a_result_is_there():
                 hit.append(state)
                 signal.raise_signal(signal.SIGINT)
             end(invocation, state)
-        signal.alarm(30)
+        signal.alarm(90)
         with ndd.EvalMode.deferred:
             value = slow(x, seconds=0) + 1
         Invocation._end = interrupted
@@ -480,7 +480,7 @@ def test_the_handler_of_a_signal_uses_operators():
 
 def test_control_c_ends_a_script():
     script = SLOW + "\nprint('go', flush=True)\nwhile True:\n    (slow(x, seconds=0.05) + 1).evaluate()\n"
-    program = warm_interpreter.Program(script)
+    program = warm_interpreter.Program(script, has_ndd=True)
     wait_until(lambda: program.said() == "go\n")
     time.sleep(0.3)
     program.send_signal(signal.SIGINT)

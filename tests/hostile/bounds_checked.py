@@ -90,7 +90,7 @@ def _child(
     environment |= {"NUMBA_BOUNDSCHECK": "1"} if bounds else {}
     arguments = [module, json.dumps([*names]), *map(str, (first, seed, count, seconds))]
     longest = _WAITING * seconds * count * len(names)
-    done = warm_interpreter.run(_RUN, *arguments, env=environment, cwd=_TESTS, timeout=longest)
+    done = warm_interpreter.run(_RUN, *arguments, env=environment, cwd=_TESTS, timeout=longest, has_ndd=not bounds)
     told = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
     how = "took too long" if -done.returncode in (signal.SIGALRM, signal.SIGPROF) else f"ended with {done.returncode}"
     return told, f"{how}\n{done.stderr[-3000:]}"

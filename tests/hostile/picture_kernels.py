@@ -1,5 +1,5 @@
-"""Mutated pictures and their parts for kernels that write through pointers: PNG, TIFF and BMP of a batch; LZW, PackBits and JPEG
-of TIFF; run lengths of BMP; in memory between fences."""
+"""Mutated pictures and their parts for kernels that write through pointers: PNG, TIFF, PNM and BMP of a batch; LZW, PackBits and
+JPEG of TIFF; run lengths of BMP; in memory between fences."""
 
 from __future__ import annotations
 
@@ -18,17 +18,26 @@ from hostile.bounds_checked import Parser, fenced, fenced_copy
 from hostile.media import PATTERNS, LeftError, cut, odd
 from picture_writers.bmp import bmp, packed
 from picture_writers.png import parts
-from picture_writers.tiff import DEFLATE, GRAY, JPEG, LZW, NONE, PACKBITS, RGB, YCBCR, tiff
+from picture_writers.tiff import CMYK, DEFLATE, GRAY, JPEG, LZW, NONE, PACKBITS, RGB, YCBCR, tiff
 from PIL import Image
 
 from ndd._compiled.thread_team import ALONE, joined
 from ndd.decoders.backend import Options, Unreadable
-from ndd.decoders.backends import bmp as bmp_backend, libzstd, tiff as tiff_backend, tiff_jpeg, tiff_lzw, tiff_packbits
+from ndd.decoders.backends import (
+    bmp as bmp_backend,
+    libzstd,
+    opencv as opencv_backend,
+    tiff as tiff_backend,
+    tiff_jpeg,
+    tiff_lzw,
+    tiff_packbits,
+)
 from ndd.decoders.backends.bmp_runs import unpack_runs
 from ndd.decoders.bmp import kernels as bmp_kernels
-from ndd.decoders.headers import bmp as bmp_headers, png as headers, tiff as tiff_headers
+from ndd.decoders.headers import bmp as bmp_headers, png as headers, pnm as pnm_headers, tiff as tiff_headers
 from ndd.decoders.headers.tiff_directory import STRIP_BYTES, STRIPS, Directory
 from ndd.decoders.png import kernels, libdeflate, libpng
+from ndd.decoders.pnm import kernels as pnm_kernels
 from ndd.decoders.tiff import kernels as tiff_kernels
 from ndd.types import DALIImageType
 
@@ -124,11 +133,11 @@ def read_png(content: bytes) -> None:
 @functools.cache
 def common_tiffs() -> list[bytes]:
     rng = np.random.default_rng(4)
-    pixels = np.repeat(rng.integers(0, 256, (21, 5, 3), np.uint8), 5, axis=1)
+    pixels = np.repeat(rng.integers(0, 256, (21, 5, 4), np.uint8), 5, axis=1)
     layouts: list[dict[str, Any]] = [{"rows": 4}, {"rows": 21}, {"tile": 16}]
     return [
-        tiff(pixels[..., :channels], colours=RGB if channels == 3 else GRAY, compression=kind, order=order, **layout).tobytes()
-        for channels in (1, 3) for kind in (NONE, LZW, DEFLATE, PACKBITS) for order in ("<", ">") for layout in layouts
+        tiff(pixels[..., :channels], colours=colours, compression=kind, order=order, **layout).tobytes()
+        for channels, colours in ((1, GRAY), (3, RGB), (4, CMYK)) for kind in (NONE, LZW, DEFLATE, PACKBITS) for order in ("<", ">") for layout in layouts
     ]  # fmt: skip
 
 
@@ -160,6 +169,20 @@ def changed(rng: random.Random, files: list[bytes], first: int) -> bytes:
     return cut(rng, bytes(data), [8, 54, directory, len(data)]) if rng.random() < 0.1 else bytes(data)
 
 
+def make_pnm(rng: random.Random) -> bytes:
+    """White space, comments and numbers that lie."""
+    width, height, kind = rng.choice([1, 3, 23]), rng.choice([1, 2, 19]), rng.choice([5, 6, 6, 3])
+    numbers = [width, height, 255]
+    if rng.random() < 0.3:
+        which = rng.randrange(3)
+        numbers[which] = odd(rng, 32, numbers[which])
+    space = [rng.choice([b" ", b"\n", b"\t", b"\r\n", b"#a\n", b"# 1 2\r", b"#", b"", b" " * 4000]) for _ in range(4)]
+    space = [text if rng.random() < 0.3 else b" " for text in space]
+    head = b"".join(text + b"%d" % number for text, number in zip(space, numbers, strict=False))
+    body = rng.randbytes(width * height * 3 - rng.choice([0, 0, 0, 1]))
+    return b"P%d" % kind + head + rng.choice([b"\n", b" ", b"\r\n", b"#\n"]) + body
+
+
 def read_common(kernels: Any, backend: Any, read_header: Callable[[memoryview], Any], content: bytes) -> None:
     """A picture by the kernel of a batch equals what Python decodes, and no byte of the result is left out."""
     data, facts = fenced_copy(content), np.zeros((1, 6), np.int64)
@@ -169,6 +192,7 @@ def read_common(kernels: Any, backend: Any, read_header: Callable[[memoryview], 
         raise LeftError("left to Python")
     header = read_header(data.data)
     assert (header.height, header.width, header.channels) == (height, width, channels)
+    header = header._replace(format="pnm" if kernels is pnm_kernels else "")
     libdeflate.available()
     options = Options(DALIImageType.RGB, np.dtype(np.uint8), True, None)
     for part in (False, True):
@@ -355,6 +379,9 @@ PARSERS = {
     "TIFF by the kernel": Parser(
         lambda rng: changed(rng, common_tiffs(), 0),
         functools.partial(read_common, tiff_kernels, tiff_backend, tiff_headers.read_header),
+    ),
+    "PNM by the kernel": Parser(
+        make_pnm, functools.partial(read_common, pnm_kernels, opencv_backend, pnm_headers.read_header)
     ),
     "BMP by the kernel": Parser(
         lambda rng: changed(rng, common_bmps(), 2),

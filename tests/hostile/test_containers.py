@@ -25,12 +25,14 @@ def assert_fine(name, counts, count):
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.slow
 def test_some_mutated_files():
     for name, counts in check("hostile.parsers", [*PARSERS], seed=1, count=FEW, bounds=False).items():
         assert_fine(name, counts, FEW)
 
 
 @pytest.mark.timeout(900)
+@pytest.mark.slow
 def test_some_mutated_files_with_bounds_checks():
     for name, counts in check("hostile.parsers", CHECKED, seed=1, count=FEW).items():
         assert_fine(name, counts, FEW)

@@ -80,7 +80,7 @@ def test_what_every_reader_asks_with(stored, way, monkeypatch):
         for variable, value in {"AWS_REGION": "us-east-1", **environment}.items():
             monkeypatch.setenv(variable, value.format(url=url))
         options = {option: value.format(url=url) if value == "{url}" else value for option, value in options.items()}
-        with ndd.io.object_store(retries=0, timeout=10, **options):
+        with ndd.io.object_store(retries=0, timeout=60, **options):
             assert samples(name, remote) == expected
         assert server.requests
         for path, headers in server.requests:

@@ -50,7 +50,7 @@ assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
 
 
 def killed_in_a_write(folder, half):
-    done = warm_interpreter.run(PROGRAM, json.dumps([str(folder), SIZE, LIMIT, half]))
+    done = warm_interpreter.run(PROGRAM, json.dumps([str(folder), SIZE, LIMIT, half]), has_ndd=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -18,7 +18,7 @@ NAMES = ["train/cat/1.jpg", "train/cat/2 é.jpg", "train/dog/1.jpg", "train/note
 def store(monkeypatch):
     with answering({name: name.encode() * 100 for name in NAMES}) as (url, kind):
         emulated(monkeypatch, url)
-        with ndd.io.object_store(retries=0, timeout=10):
+        with ndd.io.object_store(retries=0, timeout=60):
             yield kind
 
 

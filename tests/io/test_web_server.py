@@ -133,13 +133,14 @@ def test_a_presigned_url():
 
 
 def test_names_are_sent_as_they_stand():
-    for name, sent in {
+    names = {
         "a//b.jpg": "/a//b.jpg", "/a.jpg": "//a.jpg", "./a/../b.jpg": "/./a/../b.jpg", "50%.jpg": "/50%25.jpg",
         "%23%3F.jpg": "/%23%3F.jpg", "a+b.jpg": "/a+b.jpg", "é.jpg": "/%C3%A9.jpg", "a;b=c,d.jpg": "/a;b=c,d.jpg",
         "?only=query": "/?only=query", "": "/",
-    }.items():  # fmt: skip
-        with serving() as server:
-            server.files[sent] = b"12345"
+    }  # fmt: skip
+    with serving() as server:
+        for name, sent in names.items():
+            server.files = {sent: b"12345"}
             assert data_of(f"{server.url}/{name}") == b"12345", name
 
 

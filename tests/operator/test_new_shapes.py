@@ -31,7 +31,7 @@ MOST = {
 
 def test_new_lengths_take_so_many_more_steps():
     """In a process of its own: behind other tests a call may take eight more, by what they left in the library."""
-    done = warm_interpreter.run("import sound_steps; sound_steps.main()")
+    done = warm_interpreter.run("import sound_steps; sound_steps.main()", has_ndd=True)
     assert done.returncode == 0, done.stderr
     counts = json.loads(done.stdout)
     assert counts.keys() == MOST.keys()

@@ -78,7 +78,7 @@ for call in json.loads(sys.argv[1]):
 def answers():
     pytest.importorskip("resource")
     quiet = "import warnings; warnings.simplefilter('ignore')"
-    run = warm_interpreter.run(quiet + SETUP, json.dumps(list(CALLS)), timeout=280)
+    run = warm_interpreter.run(quiet + SETUP, json.dumps(list(CALLS)), timeout=280, has_ndd=True)
     result = {call: rest for call, *rest in map(json.loads, run.stdout.splitlines())}
     assert len(result) == len(CALLS), (list(CALLS)[len(result)], run.stderr[-2000:])
     return result

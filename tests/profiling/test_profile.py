@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 import torch
+from waiting import wait_until
 
 import ndd
 from ndd._execution import observation
@@ -28,10 +29,7 @@ def _off_afterwards():
     assert observation.active is None
     assert stream_waits.begins is None
     assert not recorder.profiles
-    until = time.monotonic() + 5
-    while recorder._working and time.monotonic() < until:
-        time.sleep(0.01)  # what runs ahead ends by itself
-    assert not recorder._working
+    wait_until(lambda: not recorder._working)  # what runs ahead ends by itself
 
 
 def epoch(batch_size=8, **arguments):

@@ -57,7 +57,7 @@ if __name__ == "__main__":
 def test_workers_of_a_data_loader(tmp_path, method, epochs):
     """Different for each worker and epoch, the same again after the same torch.manual_seed, as torch's own numbers."""
     if method == "fork":
-        done = warm_interpreter.run(LOADER, method, str(epochs))
+        done = warm_interpreter.run(LOADER, method, str(epochs), has_ndd=True)
     else:  # workers import the script
         script = tmp_path / "loader.py"
         script.write_text(LOADER)
@@ -157,7 +157,7 @@ ndd.random.set_seed(1)
 found = [number for _ in range(2) for _, number in numbers()]
 print(len(set(found)))
 """
-    done = warm_interpreter.run(code)
+    done = warm_interpreter.run(code, has_ndd=True)
     assert done.stdout == "24\n", done.stderr[-2000:]
 
 

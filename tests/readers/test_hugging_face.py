@@ -2,6 +2,7 @@
 
 import importlib
 import struct
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,10 +10,17 @@ import pytest
 import ndd
 from ndd.readers import HuggingFace
 
-datasets = pytest.importorskip("datasets")
+datasets: Any = None
 pa = pytest.importorskip("pyarrow")
 Image = pytest.importorskip("PIL.Image")
 COLUMNS = ["image", "label", "caption", "box"]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _library():
+    """Its import takes a second, which collecting shall not."""
+    global datasets
+    datasets = pytest.importorskip("datasets")
 
 
 @pytest.fixture(scope="module")

@@ -198,7 +198,7 @@ def test_a_shuffle_with_a_buffer_reads_each_row_group_once(tmp_path, monkeypatch
         assert seen != rows
         assert sorted(seen) == sorted(rows)
         assert len(loaded) < 230  # and some of the next epoch, which are read ahead
-    assert sorted(reader[k][0].torch().numpy().tobytes() for k in range(1600)) == sorted(rows)
+    assert [reader[k][0].torch().numpy().tobytes() for k in range(0, 1600, 7)] == rows[::7]
 
 
 def test_small_row_groups_do_not_displace_others(tmp_path, monkeypatch, loaded):
@@ -242,5 +242,5 @@ def test_pandas_is_not_imported(tmp_path):
         "assert reader[0][2].torch().item() is True and reader[0][4].torch().tolist() == [1]\n"
         "assert 'pyarrow' in sys.modules and 'pandas' not in sys.modules"
     )
-    done = warm_interpreter.run(program, str(tmp_path))
+    done = warm_interpreter.run(program, str(tmp_path), has_ndd=True)
     assert done.returncode == 0, done.stderr

@@ -274,7 +274,7 @@ epoch = reader.next_epoch(batch_size=5)
 next(epoch)
 {how}
 """
-    done = warm_interpreter.run(code)
+    done = warm_interpreter.run(code, has_ndd=True)
     assert done.returncode == (3 if "SystemExit" in how else 0)
     assert not done.stderr
 

@@ -287,6 +287,6 @@ def test_the_offsets_of_shards_are_read_when_they_are_needed(tmp_path):
         for _ in range(100): assert len(stream.take()) == 256
         print((peak() - before) // 1024)
     """
-    done = warm_interpreter.run(textwrap.dedent(program))
+    done = warm_interpreter.run(textwrap.dedent(program), has_ndd=True)
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) < 64

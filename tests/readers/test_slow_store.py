@@ -235,7 +235,7 @@ def test_processes_share_a_cache_with_a_limit(bucket, tmp_path):
     def size():
         return sum(path.stat().st_size for path in cache.rglob("*") if path.is_file())
 
-    done = warm_interpreter.run(PROGRAM, json.dumps([url, str(cache), OPTIONS]))
+    done = warm_interpreter.run(PROGRAM, json.dumps([url, str(cache), OPTIONS]), has_ndd=True)
     assert done.returncode == 0, done.stderr
     labels, ends = json.loads(done.stdout)
     assert ends == [-signal.SIGKILL, 0, 0], done.stderr

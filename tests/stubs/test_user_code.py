@@ -129,6 +129,7 @@ def checked(folder):
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.slow
 def test_errors_are_where_the_code_is_wrong(tmp_path):
     missed, false = [], []
     for name, (lines, errors) in checked(tmp_path).items():

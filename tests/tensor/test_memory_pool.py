@@ -32,15 +32,9 @@ def test_memory_that_is_kept_has_a_limit(monkeypatch):
     assert free_bytes() > 0
 
 
-@pytest.mark.parametrize(
-    ("texts", "gib"),
-    [(("max\n", "9223372036854771712\n"), 16), (("17179869184\n",), 4), (("1073741824\n",), 1), ((), 16)],
-)
-def test_the_limit_follows_the_memory_of_machine_and_container(tmp_path, monkeypatch, texts, gib):
-    files = [tmp_path / str(number) for number in range(2)]
-    for file, text in zip(files, texts, strict=False):
-        file.write_text(text)
-    monkeypatch.setattr(memory, "_CONTAINERS", files)
+@pytest.mark.parametrize(("limit", "gib"), [(2**63 - 4096, 16), (16 << 30, 4), (1 << 30, 1), (None, 16)])
+def test_the_limit_follows_the_memory_of_machine_and_container(monkeypatch, limit, gib):
+    monkeypatch.setattr(memory, "memory_limit", lambda: limit)
     monkeypatch.setattr("os.sysconf", lambda name: 4096 if name == "SC_PAGE_SIZE" else 16 << 20)
     assert memory.most_free_bytes() == gib << 30
 

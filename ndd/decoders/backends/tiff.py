@@ -49,10 +49,18 @@ from ndd.types import DALIImageType
 _TAGS = {
     tiff.WIDTH, tiff.HEIGHT, tiff.BITS, tiff.COMPRESSION, tiff.COLOURS, tiff.FILL_ORDER, tiff.CHANNELS, tiff.STRIPS,
     tiff.STRIP_ROWS, tiff.STRIP_BYTES, tiff.PLANAR, tiff.PREDICTOR, tiff.TILE_WIDTH, tiff.TILE_ROWS, tiff.TILES,
-    tiff.TILE_BYTES, tiff.SAMPLE_FORMAT, tiff.COLOUR_MAP, tiff.LUMA, tiff.SUBSAMPLING, tiff.BLACK_AND_WHITE,
+    tiff.TILE_BYTES, tiff.EXTRA_CHANNELS, tiff.SAMPLE_FORMAT, tiff.COLOUR_MAP, tiff.LUMA, tiff.SUBSAMPLING, tiff.BLACK_AND_WHITE,
 }  # fmt: skip
 _NONE, _LZW, _JPEG, _DEFLATE, _PACKBITS, _LZMA, _ZSTANDARD = 1, 5, 7, (8, 32946), 32773, 34925, 50000
 _UNPACK = {_LZW: tiff_lzw.unpack, _PACKBITS: tiff_packbits.unpack, _ZSTANDARD: libzstd.unpack}
+# A file is damaged in which one of these has no whole number, or several where one is expected.
+_NEEDED = {
+    tiff.WIDTH, tiff.HEIGHT, tiff.BITS, tiff.COMPRESSION, tiff.COLOURS, tiff.CHANNELS, tiff.STRIPS, tiff.STRIP_ROWS,
+    tiff.TILE_WIDTH, tiff.TILE_ROWS, tiff.TILES, tiff.STRIP_BYTES, tiff.TILE_BYTES, tiff.EXTRA_CHANNELS,
+}  # fmt: skip
+_ONE_NUMBER = {tiff.WIDTH, tiff.HEIGHT, tiff.COMPRESSION, tiff.COLOURS, tiff.CHANNELS, tiff.STRIP_ROWS}
+_OPTIONAL = {tiff.STRIP_BYTES, tiff.TILE_BYTES}  # of a file with one chunk
+_EXTRA = {0, 1, 2, 999}  # what extra channels may be; the last one is Corel's
 _UNPREDICTED = (_NONE, _JPEG, _PACKBITS)  # libtiff applies no predictor to these, whatever the file says
 # Predictors: differences from the pixel on the left, of numbers or of the bytes of floats.
 _HORIZONTAL, _FLOATING = 2, 3
@@ -105,6 +113,7 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
         left = _is_left(directory, tags)
         if left and not _is_plain(tags):
             return None
+        _check(directory, tags)
         layout = _layout(directory, tags, len(data))
         unused = 16 - layout.bits if 8 < layout.bits < 16 and layout.colours != PALETTE else 0
         part = window or seen or (0, 0, layout.height, layout.width)
@@ -141,6 +150,28 @@ def _tags(directory: Directory) -> dict[int, tuple[float, ...]]:
         for entry in directory.entries()
         if entry.tag in _TAGS and entry.code and 1 <= entry.count <= _MOST_NUMBERS
     }
+
+
+def _check(directory: Directory, tags: dict[int, tuple[float, ...]]) -> None:
+    """ValueError for a directory whose tags are damaged, or contradict each other, so that no other library reads the file."""
+    channels, colours = _first(tags, tiff.CHANNELS, 1), _first(tags, tiff.COLOURS, -1)
+    for entry in directory.entries():
+        if entry.tag not in _NEEDED:
+            continue
+        least, most = 1, 1 if entry.tag in _ONE_NUMBER else _MOST_NUMBERS
+        if entry.tag == tiff.EXTRA_CHANNELS:
+            least, most = 0, channels
+        is_number = entry.code not in ("", "II") or entry.kind in tiff.SIGNED_KINDS
+        if not is_number or (entry.tag not in _OPTIONAL and not least <= entry.count <= most):
+            raise ValueError(f"tag {entry.tag} with {entry.count} numbers of type {entry.kind}")
+    if not {*tags.get(tiff.EXTRA_CHANNELS, ())} <= _EXTRA:
+        raise ValueError("an unknown kind of channel")
+    if channels > 1 and tiff.BITS not in tags:
+        raise ValueError("several channels without a number of bits")
+    if tiff.CHANNELS not in tags and colours in (RGB, YCBCR, CMYK):
+        raise ValueError("colours without a number of channels")
+    if tiff.TILES not in tags and (tiff.TILE_WIDTH in tags or tiff.TILE_ROWS in tags):
+        raise ValueError("tiles without a place")
 
 
 def _jpeg_tables(directory: Directory) -> bytes:

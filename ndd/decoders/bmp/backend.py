@@ -8,8 +8,8 @@ import numpy as np
 
 from ndd.decoders.backend import Decoded, Options
 from ndd.decoders.bmp import kernels
-from ndd.decoders.jpeg.batch_headers import BMP, CHANNELS, GOOD
-from ndd.decoders.picture_table import largest_first, picture_table
+from ndd.decoders.jpeg.batch_headers import BMP, CHANNELS
+from ndd.decoders.picture_table import decode_by, describe_by, largest_first, suitable_for
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:
@@ -17,24 +17,16 @@ if TYPE_CHECKING:
 
 SIGNATURES = (b"BM",)
 _WORK = 2  # about as many bytes are moved for one encoded byte
-_ANY = np.zeros(1, np.uint8)
 
 
 def describe(batch: PictureBatch) -> None:
-    """Reads the headers of the common BMPs among the files that no other backend has read. A picture that is too large is an
-    error of its sample."""
-    addresses, sizes = np.ascontiguousarray(batch.operand.pointers()), np.ascontiguousarray(batch.operand.sizes)
-    kernels.look(addresses, sizes, _ANY, batch.facts)
-    batch.refuse_large()
+    """Reads the headers of the common BMPs among the files that no other backend has read."""
+    describe_by(kernels.look, batch)
 
 
 def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
     """The numbers of the pictures that the kernel can decode to the requested output, unless they are damaged."""
-    if options.output_type == DALIImageType.YCbCr or options.dtype != np.uint8:
-        return np.empty(0, np.int64)
-    fits = facts[:, GOOD] == BMP
-    if options.output_type == DALIImageType.GRAY:  # of colours it is computed as OpenCV does, see `pixels.to_gray`
-        fits &= facts[:, CHANNELS] == 1
+    fits = suitable_for(BMP, facts, options)
     if options.output_type == DALIImageType.ANY_DATA:
         fits &= facts[:, CHANNELS] != 4
     return np.flatnonzero(fits)
@@ -43,7 +35,4 @@ def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
 def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
     """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. It decodes none while the kernel is being
     compiled."""
-    call, order = batch.call, largest_first(batch, samples)
-    work = _WORK * int(np.add.reduce(batch.operand.sizes[order]))
-    arguments = (order, picture_table(batch, decoded), _ANY, decoded.done)
-    call.parallel_for(kernels.decode_loop, arguments, len(order), work, (batch.operand, decoded.memory))
+    decode_by(kernels.decode_loop, batch, largest_first(batch, samples), decoded, _WORK)

@@ -63,26 +63,17 @@ def read_layout(data, layout):
         return False
     start, size = _number(data, 10, 4), _number(data, 14, 4)
     width, height = _signed(_number(data, 18, 4)), _signed(_number(data, 22, 4))
-    planes, bits, compression, colours = (
-        _number(data, 26, 2),
-        _number(data, 28, 2),
-        _number(data, 30, 4),
-        _number(data, 46, 4),
-    )
+    bits, compression, colours = _number(data, 28, 2), _number(data, 30, 4), _number(data, 46, 4)
     end = 14 + size
-    if size < 40 or size > _LARGEST or planes > 1 or compression != 0 or end > total:
+    if size < 40 or size > _LARGEST or compression != 0 or end > total:
         return False
     if not 0 < width <= _MOST or not 0 < abs(height) <= _MOST or (bits != 8 and bits != 24 and bits != 32):
         return False
     layout[_HEIGHT], layout[_WIDTH], layout[_TOP_DOWN], layout[_BITS] = abs(height), width, height < 0, bits
     layout[_CHANNELS], layout[_PALETTE], layout[_COLOURS] = bits // 8, end, 0
     if bits == 8:
-        count = min(colours, _ALL) if colours else np.int64(_ALL)
-        stop = end + count * _ENTRY
-        if start > end:
-            stop = min(stop, start)
-        count = (min(stop, total) - end) // _ENTRY
-        if count < 1:
+        count = min(colours if colours else np.int64(_ALL), (total - end) // _ENTRY)
+        if count < 1 or colours > _ALL:
             return False
         layout[_COLOURS], layout[_CHANNELS] = count, 1
         for k in range(count):
@@ -90,7 +81,7 @@ def read_layout(data, layout):
             if data[at] != data[at + 1] or data[at] != data[at + 2]:
                 layout[_CHANNELS] = 3
         end += count * _ENTRY
-    used, layout[_START] = width * (bits // 8), max(start, end)
+    used, layout[_START] = width * (bits // 8), start if start else end
     layout[_STRIDE] = (used + 3) // 4 * 4
     return (abs(height) - 1) * layout[_STRIDE] + used <= total - layout[_START]
 

@@ -17,6 +17,7 @@ _BITS_OF = {
 }  # fmt: skip
 _USUAL_MASKS = {16: (0x7C00, 0x3E0, 0x1F), 24: (0xFF0000, 0xFF00, 0xFF), 32: (0xFF0000, 0xFF00, 0xFF, 0xFF000000)}
 _MASKS_AT = _FILE_BYTES + 40
+_MOST_COLOURS = 256  # that a palette may claim, also one of fewer bits
 
 
 class Layout(NamedTuple):
@@ -51,14 +52,14 @@ def layout_of(data: memoryview) -> Layout | None:
     start, size = struct.unpack_from("<I4xI", data, 10)[0], struct.unpack_from("<I", data, _FILE_BYTES)[0]
     compression, colours, entry, end = RGB, 0, 4, _FILE_BYTES + size
     if size == _OS2:
-        width, height, planes, bits = struct.unpack_from("<HHHH", data, 18)
+        width, height, _, bits = struct.unpack_from("<HHHH", data, 18)
         entry = 3
     elif _INFO <= size <= _LARGEST:
-        width, height, planes, bits, compression = struct.unpack_from("<iiHHI", data, 18)
+        width, height, _, bits, compression = struct.unpack_from("<iiHHI", data, 18)
         (colours,) = struct.unpack_from("<I", data, 46)
     else:
         return None
-    if bits not in _BITS_OF.get(compression, ()) or planes > 1 or width < 0:
+    if bits not in _BITS_OF.get(compression, ()) or width < 0:
         return None
     masks = _USUAL_MASKS.get(bits, ())
     if compression in (_BITFIELDS, _ALPHA_BITFIELDS):
@@ -72,11 +73,13 @@ def layout_of(data: memoryview) -> Layout | None:
             return None
     table = np.empty((0, 3), np.uint8)
     if bits <= 8:
+        if colours > _MOST_COLOURS:
+            return None
         count = min(colours or 1 << bits, 1 << bits)
-        stored = data[end : end + count * entry] if start <= end else data[end : min(end + count * entry, start)]
+        stored = data[end : end + count * entry]
         whole = np.frombuffer(stored[: len(stored) // entry * entry], np.uint8).reshape(-1, entry)
         table, end = whole[:, 2::-1], end + len(whole) * entry
-    return Layout(abs(height), width, height < 0, bits, compression, masks, table, max(start, end))
+    return Layout(abs(height), width, height < 0, bits, compression, masks, table, start or end)
 
 
 def _is_run(mask: int) -> bool:

@@ -14,6 +14,9 @@ import numpy as np
 from ndd.decoders.headers.tiff_directory import ORIENTATION, SHORT, Directory
 from ndd.decoders.jpeg.segments import segments
 
+FIRST_SWAPPED = 5  # orientations from here on swap height and width
+# Orientations whose rows, or columns, run from the end.
+UPSIDE_DOWN, BACKWARDS = (3, 4, 7, 8), (2, 3, 6, 7)
 _MARK = b"Exif\0\0"
 _MOST_ENTRIES = 512  # of a directory
 _CODES = ("B", "H", "I")  # the types that writers use for it
@@ -21,7 +24,7 @@ _CODES = ("B", "H", "I")  # the types that writers use for it
 
 def swaps_axes(orientation: int) -> bool:
     """Whether turning the picture upright swaps height and width."""
-    return orientation >= 5
+    return orientation >= FIRST_SWAPPED
 
 
 def of_tiff(data: memoryview) -> int:

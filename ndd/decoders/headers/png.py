@@ -13,6 +13,7 @@ from ndd.decoders.headers import orientation as _orientation
 from ndd.decoders.headers.header import Header
 
 _SIGNATURE_BYTES = 8
+_PALETTE = 3
 _CHANNELS = {0: 1, 2: 3, 3: 3, 4: 2, 6: 4}  # by colour type
 _LOWER_CASE = 0x20  # bit of a chunk's first letter: pixels do not need the chunk
 
@@ -46,13 +47,15 @@ def read_header(data: memoryview) -> Header | None:
     channels = _CHANNELS.get(kind)
     if length != 13 or name != b"IHDR" or channels is None or max(width, height) >= 1 << 31:
         return None
-    turned = next((_orientation.of_tiff(c.body) for c in _chunks(data) if c.name == b"eXIf"), 1)
-    return Header(height, width, channels, turned, np.uint16 if bits == 16 else np.uint8)
+    first = {chunk.name: chunk for chunk in reversed([*_chunks(data)])}
+    turned = _orientation.of_tiff(first[b"eXIf"].body) if b"eXIf" in first else 1
+    lost = kind == _PALETTE and b"PLTE" not in first  # Pillow would make it black
+    return Header(height, width, channels, turned, np.uint16 if bits == 16 else np.uint8, damaged=lost)
 
 
 def stripped(data: np.ndarray) -> np.ndarray | None:
     """The file with only the chunks that pixels need; None if one is missing or its checksum is wrong (libpng would complain on
-    stderr).
+    stderr). That of IEND, which has no content, does not count.
 
     Other chunks have unwanted effects: with gAMA or sRGB libpng mixes gray in linear light, which changes it by up to 60 of
     255; texts are unpacked, and frames of an animation are drawn.
@@ -62,10 +65,10 @@ def stripped(data: np.ndarray) -> np.ndarray | None:
         if chunk.name[0] & _LOWER_CASE:
             kept.append(view[copied : chunk.start])
             copied = chunk.end
+        elif chunk.name == b"IEND":
+            end = chunk.end
         elif struct.unpack_from(">I", view, chunk.end - 4)[0] != zlib.crc32(view[chunk.start + 4 : chunk.end - 4]):
             return None
-        if chunk.name == b"IEND":
-            end = chunk.end
     if not end:
         return None
     return data if not kept else np.frombuffer(b"".join((view[:_SIGNATURE_BYTES], *kept, view[copied:end])), np.uint8)

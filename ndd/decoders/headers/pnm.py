@@ -8,7 +8,7 @@ import numpy as np
 
 from ndd.decoders.headers.header import Header
 
-_NUMBER = rb"(?:\s|#[^\n\r]*[\n\r])+(\d{1,9})"
+_NUMBER = rb"(?:\s|#[^\n\r]*[\n\r])+0*(\d{1,9})"
 
 
 def is_pnm(data: memoryview) -> bool:

@@ -10,12 +10,13 @@ from typing import NamedTuple
 WIDTH, HEIGHT, BITS, COMPRESSION, COLOURS, FILL_ORDER, ORIENTATION, CHANNELS = 256, 257, 258, 259, 262, 266, 274, 277
 STRIPS, STRIP_ROWS, STRIP_BYTES, PLANAR, PREDICTOR = 273, 278, 279, 284, 317
 TILE_WIDTH, TILE_ROWS, TILES, TILE_BYTES, SAMPLE_FORMAT = 322, 323, 324, 325, 339
-COLOUR_MAP, JPEG_TABLES, LUMA, SUBSAMPLING, BLACK_AND_WHITE = 320, 347, 529, 530, 532
+COLOUR_MAP, EXTRA_CHANNELS, JPEG_TABLES, LUMA, SUBSAMPLING, BLACK_AND_WHITE = 320, 338, 347, 529, 530, 532
 
 WHITE_IS_ZERO, GRAY, RGB, PALETTE, CMYK, YCBCR, LAB = 0, 1, 2, 3, 5, 6, 8  # values of COLOURS
 UNSIGNED, SIGNED, FLOAT, UNSAID = 1, 2, 3, 4  # values of SAMPLE_FORMAT
 
 SHORT = 3
+SIGNED_KINDS = (6, 8, 9, 17)  # of whole numbers
 _CODES = {1: "B", SHORT: "H", 4: "I", 16: "Q"}  # of the types of whole numbers: BYTE, SHORT, LONG, LONG8
 _RATIONAL, _UNDEFINED = 5, 7
 _MOST_ENTRIES = 4096
@@ -25,6 +26,7 @@ class Entry(NamedTuple):
     """One tag.
 
     Attributes:
+        kind: the number of its type.
         code: the code of its type in `struct`; "II" for a fraction, "" for other types, bytes without a meaning among them.
         count: how many numbers it has.
         at: the byte in the entry that holds the first number, or the offset of all numbers.
@@ -32,6 +34,7 @@ class Entry(NamedTuple):
     """
 
     tag: int
+    kind: int
     code: str
     count: int
     at: int
@@ -67,7 +70,7 @@ class Directory:
             tag, kind, count = struct.unpack_from(form, self._data, start)
             code, at = "II" if kind == _RATIONAL else _CODES.get(kind, ""), start + head
             outside = (struct.calcsize(code) or kind == _UNDEFINED) * count > self._inline
-            yield Entry(tag, code, count, at, self.number(self._offset, at) if outside else at)
+            yield Entry(tag, kind, code, count, at, self.number(self._offset, at) if outside else at)
 
     def number(self, code: str, place: int) -> int:
         """The number at byte `place` of the file."""

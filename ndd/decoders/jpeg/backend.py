@@ -11,10 +11,13 @@ import numpy as np
 from ndd._compiled.jit import Kernel
 from ndd._compiled.thread_team import ALONE, joined
 from ndd._tensor.memory import host_empty
+from ndd.decoders import turning
 from ndd.decoders.backend import Decoded, Options, Window
 from ndd.decoders.headers.header import Header
+from ndd.decoders.headers.orientation import swaps_axes
 from ndd.decoders.jpeg import baseline, batch_headers, progressive
 from ndd.decoders.jpeg.batch_headers import GOOD, HEIGHT, JPEG, ORIENTATION, PROGRESSIVE, SCANS, WHOLE, WIDTH
+from ndd.decoders.pixels import as_stored
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:
@@ -54,24 +57,58 @@ def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
         return np.empty(0, np.int64)
     pixels = facts[:, HEIGHT] * facts[:, WIDTH]
     fits = (facts[:, SCANS] == WHOLE) | ((facts[:, SCANS] == PROGRESSIVE) & (pixels <= progressive.MOST_PIXELS))
-    fits &= facts[:, GOOD] == JPEG
-    if options.adjust_orientation:
-        fits &= facts[:, ORIENTATION] == 1
-    return np.flatnonzero(fits)
+    return np.flatnonzero(fits & (facts[:, GOOD] == JPEG))
 
 
 def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
     """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. A kernel decodes none while it is being
     compiled."""
+    part, facts = np.zeros((len(batch), 4), np.int64), batch.facts
+    if batch.windows is not None or batch.seen is not None:
+        part[:] = batch.windows if batch.windows is not None else batch.seen
+    else:
+        part[:, 2:] = batch.extents()
+    turned = samples[:0]
+    if batch.options.adjust_orientation and (facts[samples, ORIENTATION] != 1).any():
+        turned, samples = (samples[(facts[samples, ORIENTATION] != 1) == is_turned] for is_turned in (True, False))
+        _decode_turned(batch, turned, decoded, part)
+    _decode_stored(batch, samples, decoded, part)
+
+
+def _decode_stored(batch: PictureBatch, samples: np.ndarray, decoded: Decoded, part: np.ndarray) -> None:
+    """Decodes a part of each of these pictures, y0, x0, y1, x1, as they are stored."""
     scans = batch.facts[samples, SCANS]
     for kind, loop in _LOOPS.items():
         chosen = samples[scans == kind]
         if len(chosen):
-            _decode_by(loop, batch, chosen, decoded)
+            _decode_by(loop, batch, chosen, decoded, part)
 
 
-def _decode_by(loop: Kernel, batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
-    call, operand, facts, shapes = batch.call, batch.operand, batch.facts, decoded.shapes
+def _decode_turned(batch: PictureBatch, samples: np.ndarray, decoded: Decoded, part: np.ndarray) -> None:
+    """The same for pictures that are turned upright: first as they are stored, to memory of their own."""
+    facts, shapes, part = batch.facts, decoded.shapes.copy(), part.copy()
+    table = np.zeros((len(batch), turning.NUMBERS), np.int64)
+    for i in samples.tolist():
+        turn = int(facts[i, ORIENTATION])
+        size = facts[i, WIDTH : HEIGHT - 1 : -1] if swaps_axes(turn) else facts[i, HEIGHT : WIDTH + 1]
+        part[i] = as_stored(tuple(part[i].tolist()), tuple(size.tolist()), turn)
+        if swaps_axes(turn):
+            shapes[i, :2] = shapes[i, 1::-1]
+    lengths = np.zeros(len(batch), np.int64)
+    lengths[samples] = shapes[samples, 0] * shapes[samples, 1] * shapes[samples, 2]
+    ends = np.add.accumulate(lengths)
+    stored = Decoded(host_empty((int(ends[-1]),), np.uint8), shapes, ends - lengths, decoded.done)
+    _decode_stored(batch, samples, stored, part)
+    table[:, turning.STORED] = stored.memory.ctypes.data + stored.starts
+    table[:, turning.UPRIGHT] = decoded.memory.ctypes.data + decoded.starts
+    table[:, turning.HEIGHT : turning.PIXEL + 1], table[:, turning.ORIENTATION] = shapes, facts[:, ORIENTATION]
+    arguments, held = (samples, table, _ANY, decoded.done), (stored.memory, decoded.memory)
+    if not batch.call.parallel_for(turning.turn_loop, arguments, len(samples), int(ends[-1]), held):
+        decoded.done[samples] = False
+
+
+def _decode_by(loop: Kernel, batch: PictureBatch, samples: np.ndarray, decoded: Decoded, part: np.ndarray) -> None:
+    call, operand, shapes = batch.call, batch.operand, decoded.shapes
     sizes = operand.sizes
     pictures = np.zeros((operand.n, baseline.NUMBERS), np.int64)
     pictures[:, 0], pictures[:, 1], pictures[:, 2], pictures[:, 3] = (
@@ -81,13 +118,9 @@ def _decode_by(loop: Kernel, batch: PictureBatch, samples: np.ndarray, decoded: 
         shapes[:, 0] * shapes[:, 1] * shapes[:, 2],
     )
     places = pictures[:, baseline.PLACE :]
-    part = batch.windows if batch.windows is not None else batch.seen
-    if part is None:
-        places[:, 2:4] = facts[:, HEIGHT : WIDTH + 1]
-    else:
-        places[:, :4] = part
+    places[:, :4] = part
     if batch.windows is not None:
-        places[:, 4:6] = batch.windows[:, :2]
+        places[:, 4:6] = part[:, :2]
     places[:, 6:8] = shapes[:, 1:]
     # The largest first, so that no thread works on one at the end while the others are idle.
     order = samples[np.argsort(-sizes[samples], kind="stable")]

@@ -17,9 +17,8 @@ from ndd._tensor.memory import memory_at
 # EXIF orientation, and the scans of a JPEG: WHOLE if its first scan has all components (decoders stop after that scan),
 # PROGRESSIVE, or 0.
 GOOD, HEIGHT, WIDTH, CHANNELS, ORIENTATION, SCANS, FACTS = 0, 1, 2, 3, 4, 5, 6
-JPEG, PNG, TIFF, BMP = 1, 2, 3, 4
+JPEG, PNG, TIFF, BMP, PNM = 1, 2, 3, 4, 5
 WHOLE, PROGRESSIVE = 1, 2
-FIRST_SWAPPED = 5  # orientations from here on swap height and width
 
 _LEAST = 10  # bytes of a frame header, with its marker
 _TAG, _BYTE, _SHORT, _LONG, _ENTRIES = 274, 1, 3, 4, 512

@@ -22,7 +22,8 @@ from ndd._tensor.small_arrays import few_zeros
 from ndd.decoders import pixels
 from ndd.decoders.backend import Decoded, Options
 from ndd.decoders.batch_backends import describe_others
-from ndd.decoders.jpeg.batch_headers import CHANNELS, FIRST_SWAPPED, GOOD, HEIGHT, JPEG, ORIENTATION, WIDTH
+from ndd.decoders.headers.orientation import FIRST_SWAPPED
+from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, JPEG, ORIENTATION, WIDTH
 from ndd.decoders.nvimgcodec import c_api, python_api
 from ndd.decoders.nvimgcodec.decoder_pool import Place, decoders, huffman_threshold, places, share
 from ndd.decoders.on_error import resolve_pictures

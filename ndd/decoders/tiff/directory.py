@@ -1,4 +1,4 @@
-"""The first directory of a common TIFF: gray or RGB of 8 bits, upright, in strips or tiles that are not compressed, or
+"""The first directory of a common TIFF: gray, RGB or CMYK of 8 bits, upright, in strips or tiles that are not compressed, or
 compressed by deflate, LZW, PackBits or Zstandard. The format: TIFF 6.0, sections 2 to 8, 13 and 15.
 
 Python reads all other files: BigTIFF, tags that are repeated or out of order, and whatever looks damaged.
@@ -28,16 +28,17 @@ _MOST = 1_000_000  # rows or columns
 _LARGEST_RATIO = 1100  # of unpacked to packed bytes, so that a few bytes cannot claim gigabytes
 _SPARE = 1 << 20  # bytes that a tile may have beyond those of the picture
 _SHORT, _LONG = tiff.SHORT, 4
-_UNSIGNED, _GRAY, _RGB, _HORIZONTAL = tiff.UNSIGNED, tiff.GRAY, tiff.RGB, 2
+_UNSIGNED, _GRAY, _RGB, _CMYK, _HORIZONTAL = tiff.UNSIGNED, tiff.GRAY, tiff.RGB, tiff.CMYK, 2
 # The tags that matter, in the order of a file, and their places among them.
 _TAGS = np.array([
     tiff.WIDTH, tiff.HEIGHT, tiff.BITS, tiff.COMPRESSION, tiff.COLOURS, tiff.FILL_ORDER, tiff.STRIPS, tiff.ORIENTATION,
     tiff.CHANNELS, tiff.STRIP_ROWS, tiff.STRIP_BYTES, tiff.PLANAR, tiff.PREDICTOR, tiff.TILE_WIDTH, tiff.TILE_ROWS, tiff.TILES,
-    tiff.TILE_BYTES, tiff.SAMPLE_FORMAT,
+    tiff.TILE_BYTES, tiff.EXTRA_CHANNELS, tiff.SAMPLE_FORMAT,
 ])  # fmt: skip
 (
     _WIDTH, _HEIGHT, _BITS, _COMPRESSION, _COLOURS, _FILL_ORDER, _STRIPS, _ORIENTATION, _CHANNELS, _STRIP_ROWS, _STRIP_BYTES,
-    _PLANAR, _PREDICTOR, _TILE_WIDTH, _TILE_ROWS, _TILES, _TILE_BYTES, _SAMPLE_FORMAT,
+    _PLANAR, _PREDICTOR, _TILE_WIDTH, _TILE_ROWS, _TILES, _TILE_BYTES, _EXTRA_CHANNELS,
+    _SAMPLE_FORMAT,
 ) = range(len(_TAGS))  # fmt: skip
 
 
@@ -51,11 +52,11 @@ def number(data, at, size, is_big):
 
 
 @kernel
-def _find_tags(data, found):
-    """Fills `found`, int64 `[tags, 3]`: how many numbers each of `_TAGS` has, 0 without the tag, the first byte of the numbers,
+def _find_tags(data, entries):
+    """Fills `entries`, int64 `[tags, 3]`: how many numbers each of `_TAGS` has, 0 without the tag, the first byte of the numbers,
     and the bytes of a number. All of them lie inside `data`. Returns the byte order, 1 for the big end first, or -1 for a file
     that is left to Python."""
-    found[:] = 0
+    entries[:] = 0
     total = np.int64(len(data))
     if total < _TAGS_AT or data[0] != data[1] or (data[0] != 0x49 and data[0] != 0x4D):
         return -1
@@ -81,73 +82,75 @@ def _find_tags(data, found):
             place = number(data, at + 8, 4, is_big)
         if (kind != _SHORT and kind != _LONG) or count == 0 or place > total or count * size > total - place:
             return -1
-        found[k, 0], found[k, 1], found[k, 2] = count, place, size
+        entries[k, 0], entries[k, 1], entries[k, 2] = count, place, size
     return np.int64(is_big)
 
 
 @kernel(light=True)
-def _value(data, found, tag, default, is_big):
+def _value(data, entries, tag, default, is_big):
     """The only number of a tag; `default` without the tag, -1 if there are several."""
-    if found[tag, 0] == 1:
-        return number(data, found[tag, 1], found[tag, 2], is_big)
-    return np.int64(-1 if found[tag, 0] else default)
+    if entries[tag, 0] == 1:
+        return number(data, entries[tag, 1], entries[tag, 2], is_big)
+    return np.int64(-1 if entries[tag, 0] else default)
 
 
 @kernel(light=True)
-def _all_are(data, found, tag, expected, is_big):
+def _all_are(data, entries, tag, expected, is_big):
     """Whether a tag is missing, or all of its numbers are the expected one."""
     matching = 0
-    for k in range(found[tag, 0]):
-        matching += number(data, found[tag, 1] + k * found[tag, 2], found[tag, 2], is_big) == expected
-    return matching == found[tag, 0]
+    for k in range(entries[tag, 0]):
+        matching += number(data, entries[tag, 1] + k * entries[tag, 2], entries[tag, 2], is_big) == expected
+    return matching == entries[tag, 0]
 
 
 @kernel
 def read_layout(data, layout):
     """Fills `layout`, int64 `[LAYOUT]`. Returns whether the file is a common one, and its directory is sound. The places and
     sizes of its chunks may still be wrong."""
-    found = empty((len(_TAGS), 3), np.int64)
-    order = _find_tags(data, found)
+    entries = empty((len(_TAGS), 3), np.int64)
+    order = _find_tags(data, entries)
     if order < 0:
         return False
     is_big = order == 1
     for tag in (_FILL_ORDER, _ORIENTATION, _PLANAR):
-        if _value(data, found, tag, 1, is_big) != 1:
+        if _value(data, entries, tag, 1, is_big) != 1:
             return False
-    height, width = _value(data, found, _HEIGHT, 0, is_big), _value(data, found, _WIDTH, 0, is_big)
-    channels, colours = _value(data, found, _CHANNELS, 1, is_big), _value(data, found, _COLOURS, -1, is_big)
+    height, width = _value(data, entries, _HEIGHT, 0, is_big), _value(data, entries, _WIDTH, 0, is_big)
+    channels, colours = _value(data, entries, _CHANNELS, 1, is_big), _value(data, entries, _COLOURS, -1, is_big)
     if not 0 < height <= _MOST or not 0 < width <= _MOST:
         return False
-    if not ((channels == 1 and colours == _GRAY) or (channels == 3 and colours == _RGB)):
+    if (channels, colours) not in ((1, _GRAY), (3, _RGB), (4, _CMYK)):
         return False
-    if found[_BITS, 0] != channels or not _all_are(data, found, _BITS, 8, is_big):
+    if entries[_BITS, 0] != channels or not _all_are(data, entries, _BITS, 8, is_big):
         return False
-    if not _all_are(data, found, _SAMPLE_FORMAT, _UNSIGNED, is_big):
+    if not _all_are(data, entries, _SAMPLE_FORMAT, _UNSIGNED, is_big):
         return False
-    compression = _value(data, found, _COMPRESSION, NONE, is_big)
+    compression = _value(data, entries, _COMPRESSION, NONE, is_big)
     is_packed = compression in (LZW, DEFLATE, OLD_DEFLATE, ZSTANDARD)
     predictor = (
-        _value(data, found, _PREDICTOR, 1, is_big) if is_packed else np.int64(1)
+        _value(data, entries, _PREDICTOR, 1, is_big) if is_packed else np.int64(1)
     )  # libtiff ignores it for the others
     if (not is_packed and compression not in (NONE, PACKBITS)) or predictor not in (1, _HORIZONTAL):
         return False
-    is_tiled = found[_TILES, 0] > 0
+    is_tiled = entries[_TILES, 0] > 0
+    if entries[_EXTRA_CHANNELS, 0] > 0 or (not is_tiled and entries[_TILE_WIDTH, 0] + entries[_TILE_ROWS, 0] > 0):
+        return False
     if is_tiled:
-        rows, columns = _value(data, found, _TILE_ROWS, 0, is_big), _value(data, found, _TILE_WIDTH, 0, is_big)
+        rows, columns = _value(data, entries, _TILE_ROWS, 0, is_big), _value(data, entries, _TILE_WIDTH, 0, is_big)
     else:
-        rows, columns = min(_value(data, found, _STRIP_ROWS, height, is_big), height), width
+        rows, columns = min(_value(data, entries, _STRIP_ROWS, height, is_big), height), width
     picture = height * width * channels
     if not 0 < rows <= _MOST or not 0 < columns <= _MOST or rows * columns * channels > picture + _SPARE:
         return False
     places, sizes = (_TILES, _TILE_BYTES) if is_tiled else (_STRIPS, _STRIP_BYTES)
     count = ((height + rows - 1) // rows) * ((width + columns - 1) // columns)
-    if found[places, 0] != count or found[sizes, 0] != count or picture > _LARGEST_RATIO * np.int64(len(data)):
+    if entries[places, 0] != count or entries[sizes, 0] != count or picture > _LARGEST_RATIO * np.int64(len(data)):
         return False
     layout[HEIGHT], layout[WIDTH], layout[CHANNELS], layout[COMPRESSION] = height, width, channels, compression
     layout[IS_PREDICTED], layout[ROWS], layout[COLUMNS] = predictor == _HORIZONTAL, rows, columns
     layout[IS_TILED], layout[COUNT], layout[IS_BIG] = is_tiled, count, is_big
-    layout[PLACES], layout[PLACE_BYTES] = found[places, 1], found[places, 2]
-    layout[SIZES], layout[SIZE_BYTES] = found[sizes, 1], found[sizes, 2]
+    layout[PLACES], layout[PLACE_BYTES] = entries[places, 1], entries[places, 2]
+    layout[SIZES], layout[SIZE_BYTES] = entries[sizes, 1], entries[sizes, 2]
     return True
 
 

@@ -136,7 +136,8 @@ def _decode_chunk(data, layout, chunk, top, left, high, out, row, scratch, decom
         if size < high * line:
             return False
     else:
-        is_whole = first == top and last == top + high and width == line and depth == channels and not row[IS_BGR]
+        is_whole = first == top and last == top + high and width == line and depth == channels and channels < 4
+        is_whole = is_whole and not row[IS_BGR]
         if is_whole:
             values = out[(top - row[TOP]) * width : (last - row[TOP]) * width]
         elif high * line > len(scratch):
@@ -164,5 +165,22 @@ def _decode_chunk(data, layout, chunk, top, left, high, out, row, scratch, decom
     for y in range(first, last):
         at = (y - top) * line + (begin - left) * channels
         to = (y - row[TOP]) * width + (begin - row[LEFT]) * depth
-        copy_pixels(values, at, channels, out, to, depth, end - begin, row[IS_BGR] != 0 and channels == 3)
+        if channels == 4:
+            _mix_inks(values[at:], out[to:], end - begin, depth, row[IS_BGR] != 0)
+        else:
+            copy_pixels(values, at, channels, out, to, depth, end - begin, row[IS_BGR] != 0 and channels == 3)
     return True
+
+
+@kernel
+def _mix_inks(inks, out, count, depth, is_bgr):
+    """Writes the colours of `count` pixels of cyan, magenta, yellow and black, as `tiff_colors` does: RGB, or opaque RGBA."""
+    for x in range(count):
+        black = np.uint32(255) - np.uint32(inks[4 * x + 3])
+        for c in range(3):
+            product = (np.uint32(255) - np.uint32(inks[4 * x + c])) * black + np.uint32(1)
+            out[depth * x + (2 - c if is_bgr else c)] = (product + (product >> np.uint32(8))) >> np.uint32(
+                8
+            )  # product // 255
+        if depth == 4:
+            out[4 * x + 3] = 255

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import struct
 
+import cv2
 import numpy as np
 import pytest
 from encoded import KINDS
@@ -262,16 +263,48 @@ def test_cut_off():
             pixels(runs[:-end])
 
 
-@pytest.mark.parametrize("offset", [0, 13, 54, 2**31, 2**32 - 1])
-def test_where_pixels_begin(offset):
-    """A place inside of the header counts as the one behind the palette; one behind the file is damage."""
+@pytest.mark.oracle
+@pytest.mark.parametrize("offset", [0, 13, 54, 62, 2**31, 2**32 - 1])
+@pytest.mark.parametrize("bits", [8, 24])
+def test_where_pixels_begin(dali, offset, bits):
+    """None said: behind the palette. A place inside of the header or the palette counts, one behind the file is damage."""
     values = RNG.integers(0, 256, (HEIGHT, WIDTH))
-    data = bmp(packed(values, 24), WIDTH, HEIGHT, 24, offset=offset)
-    if offset < 100:
-        np.testing.assert_array_equal(pixels(data)[..., 2], values)
+    data = bmp(packed(values, bits), WIDTH, HEIGHT, bits, offset=offset, palette=PALETTE if bits == 8 else None)
+    if offset == 0:
+        np.testing.assert_array_equal(pixels(data), PALETTE[values] if bits == 8 else values[..., None] * [0, 0, 1])
+    elif offset < 100:
+        like_the_oracle(dali, data)
     else:
         with pytest.raises(RuntimeError, match="Failed to decode the image of 6x7"):
             pixels(data)
+
+
+def changed(data, place, form, number):
+    """The file with another number there."""
+    data = data.copy()
+    data[place : place + struct.calcsize(form)] = np.frombuffer(struct.pack(form, number), np.uint8)
+    return data
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("planes", [0, 2, 65535])
+@pytest.mark.parametrize("bits", [1, 8, 24])
+def test_the_number_of_planes_counts_for_nothing(dali, bits, planes):
+    values = RNG.integers(0, 1 << bits, (HEIGHT, WIDTH), np.uint32)
+    like_the_oracle(
+        dali, changed(bmp(packed(values, bits), WIDTH, HEIGHT, bits, palette=PALETTE[: 1 << bits]), 26, "<H", planes)
+    )
+
+
+@pytest.mark.parametrize("colours", [257, 2**31, 2**32 - 1])
+@pytest.mark.parametrize("bits", [1, 8])
+def test_palettes_that_are_too_large(bits, colours):
+    """No library reads them: OpenCV and DALI refuse more than 256 colours."""
+    values = RNG.integers(0, 1 << bits, (HEIGHT, WIDTH), np.uint32)
+    data = bmp(packed(values, bits), WIDTH, HEIGHT, bits, palette=PALETTE[: 1 << bits], colours=colours)
+    assert cv2.imdecode(data, cv2.IMREAD_COLOR) is None
+    with pytest.raises(RuntimeError, match="image: sample 0: expected an encoded image"):
+        pixels(data)
 
 
 @pytest.mark.parametrize("size", [(-(2**31), 7), (2**31 - 1, 2**31 - 1), (7, 2**31 - 1)])

@@ -160,6 +160,13 @@ def test_a_pnm_shorter_than_its_pixels_is_damaged():
     assert np.asarray(ndd.peek_image_shape(data[:-1])).tolist() == [40, 56, 3]
 
 
+def test_numbers_of_a_pnm_may_begin_with_zeros():
+    data = rare()["16.ppm"].tobytes()
+    other = np.frombuffer(data.replace(b"56 40", b"%s56 0040" % (b"0" * 30), 1), np.uint8)
+    assert len(other) == len(data) + 32
+    np.testing.assert_array_equal(pixels(other), pixels(np.frombuffer(data, np.uint8)))
+
+
 def test_pillows_own_limit_has_no_say(monkeypatch):
     from PIL import Image
 

@@ -6,6 +6,7 @@ import itertools
 import struct
 import zlib
 
+import cv2
 import numpy as np
 import pytest
 from encoded import KINDS
@@ -101,17 +102,30 @@ def test_of_an_animation_the_picture_in_front():
 
 
 def test_a_damaged_chunk_that_pixels_need_not_is_no_error():
-    """Its checksum is not looked at; that of the others is."""
+    """Its checksum is not looked at; that of the others is, but for IEND."""
     rgba = np.random.default_rng(5).integers(0, 256, (6, 8, 4), np.uint8)
     data = png.png(rgba, RGBA, before=[png.gamma(0.5)], after=[Chunk(b"tEXt", b"a\0b")]).copy()
-    for name, fails in ((b"gAMA", False), (b"tEXt", False), (b"IDAT", True)):
+    for name, fails in ((b"gAMA", False), (b"tEXt", False), (b"IDAT", True), (b"IEND", False)):
         damaged = data.copy()
-        damaged[data.tobytes().index(name) + 4] ^= 1
+        damaged[data.tobytes().index(name) + 4] ^= 1  # of IEND, its checksum
         if fails:
             with pytest.raises(RuntimeError, match="Failed to decode the image of 6x8"):
                 pixels(damaged, "RGB")
         else:
             np.testing.assert_array_equal(pixels(damaged, "ANY_DATA"), rgba)
+
+
+def test_a_palette_that_is_missing():
+    """Pillow alone reads such a file: as black."""
+    index = np.random.default_rng(6).integers(0, 4, (6, 8, 1), np.uint8)
+    data = png.png(index, png.PALETTE, palette=np.full((4, 3), 9, np.uint8)).tobytes()
+    for name in (b"pLTE", b"fdAT"):
+        chunk = data.index(b"PLTE")
+        body = name + data[chunk + 4 : chunk + 16]
+        other = data[:chunk] + body + struct.pack(">I", zlib.crc32(body)) + data[chunk + 20 :]
+        assert cv2.imdecode(np.frombuffer(other, np.uint8), cv2.IMREAD_COLOR) is None
+        with pytest.raises(RuntimeError, match="image: sample 0: Failed to decode the image of 6x8"):
+            pixels(np.frombuffer(other, np.uint8), "RGB")
 
 
 @pytest.mark.parametrize("length", [0, 1, 12, 2**31, 2**32 - 12, 2**32 - 1])

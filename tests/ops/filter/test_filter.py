@@ -131,7 +131,7 @@ def test_arguments_of_samples(dali):
     for mode in ("same", "valid"):
         assert check_same(dali, run(images, batch(kernels), layout="HWC", mode=mode), 1e-5)
     assert check_same(dali, run(images, batch(kernels), fills, "HWC", border="constant"), 1e-5)
-    assert check_same(dali, run(images, kernels[0], fills, "HWC", border="constant", dtype="float32"), 1e-5)
+    assert check_same(dali, run(images, kernels[0], fills, "HWC", border="constant"), 1e-5)
     assert check_same(dali, run(images, kernels[0].tolist(), layout="HWC"), 1e-5)
     assert check_same(dali, run(images, lambda m: m.tensor(kernels[2]), layout="HWC"), 1e-5)
     assert check_same(dali, run(images[0], batch(kernels), layout="HWC"), 1e-5)
@@ -144,11 +144,11 @@ def test_arguments_of_samples(dali):
 @pytest.mark.oracle
 def test_video(dali):
     rng = np.random.default_rng(7)
-    clips = [numbers(rng, (f, 6, 7, 2), "float32") for f in (3, 2)]
+    clips = [numbers(rng, (f, 6, 7, 2), "uint8") for f in (3, 2)]
     each = [weights(rng, 2, 2), weights(rng, 3, 3)]
     frames = [weights(rng, 3, 2, 2), weights(rng, 2, 3, 3)]
     anchors = [np.array([[0, 0], [1, 1], [0, 1]], np.int32), np.array([[0, 0], [1, 1]], np.int32)]
-    fills = [np.array([1, 2, 3], np.float32), np.array([1, 2], np.float32)]
+    fills = [np.array([1, 2, 3], np.uint8), np.array([1, 2], np.uint8)]
     for call in (
         run(clips, batch(frames, "FHW"), layout="FHWC"),
         run(clips, batch(frames, "FHW"), layout="FHWC", mode="valid"),
@@ -157,7 +157,7 @@ def test_video(dali):
         run(clips, each[0], layout="FHWC"),
         run(clips, batch(each), layout="FHWC", anchor=batch(anchors, "FX")),
         run(clips, batch(each), batch(fills, "F"), "FHWC", border="constant"),
-        run(clips, batch(each), batch([np.float32(1), np.float32(2)]), "FHWC", border="constant"),
+        run(clips, batch(each), batch([np.uint8(1), np.uint8(2)]), "FHWC", border="constant"),
         run([c.transpose(0, 3, 1, 2).copy() for c in clips], batch(frames, "FHW"), layout="FCHW"),
     ):
         assert check_same(dali, call, 1e-5)

@@ -1,0 +1,135 @@
+"""Kernels for the PNMs of a batch: gray (P5) and RGB (P6) in bytes, of which 255 is the largest.
+
+Python reads all other files, and those that look damaged. The format: Netpbm, "pgm" and "ppm".
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ndd._compiled.intrinsics import array_at, empty
+from ndd._compiled.jit import kernel
+from ndd._compiled.sample_loops import next_index
+from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, ORIENTATION, PNM, WIDTH
+from ndd.decoders.picture_table import (
+    COLUMNS,
+    DEPTH,
+    FILE,
+    FILE_BYTES,
+    HIGH,
+    IS_BGR,
+    LEFT,
+    OUT,
+    OUT_BYTES,
+    ROWS,
+    TOP,
+    USED_BOTTOM,
+    USED_TOP,
+    WIDE,
+    copy_pixels,
+    is_inside,
+)
+
+# What `read_layout` finds out: the size, channels, and the first byte of the pixels.
+_HEIGHT, _WIDTH, _CHANNELS, _START, LAYOUT = range(5)
+
+_MOST = 1_000_000  # rows or columns
+_MOST_HEAD = 4096  # bytes of the header, as in `headers/pnm.py`
+_LARGEST = 255
+_COMMENT, _ZERO, _NINE, _SPACE, _TAB, _LINE, _RETURN = 0x23, 0x30, 0x39, 0x20, 0x09, 0x0A, 0x0D
+
+
+@kernel(light=True)
+def _is_space(byte):
+    return byte == _SPACE or _TAB <= byte <= _RETURN
+
+
+@kernel(light=True)
+def _next_number(data, at, end):
+    """The place after white space and comments and the number between them and further white space, and the number; -1 if
+    there is none. OpenCV refuses or misreads files with a comment that begins without white space."""
+    is_whole = at < end and _is_space(data[at])
+    while at < end and (_is_space(data[at]) or data[at] == _COMMENT):
+        if data[at] == _COMMENT:
+            while at < end and data[at] != _LINE and data[at] != _RETURN:
+                at += 1
+        at += 1
+    value, digits = np.int64(0), 0
+    while at < end and _ZERO <= data[at] <= _NINE and digits < 9:
+        value = 10 * value + np.int64(data[at]) - _ZERO
+        at += 1
+        digits += 1
+    is_whole = is_whole and digits > 0 and at < end and _is_space(data[at])
+    return at, value if is_whole else np.int64(-1)
+
+
+@kernel
+def read_layout(data, layout):
+    """Fills `layout`, int64 `[LAYOUT]`. Returns whether the file is a common one with all of its pixels."""
+    total = np.int64(len(data))
+    if total < 3 or data[0] != 0x50 or (data[1] != 0x35 and data[1] != 0x36):
+        return False
+    end = min(total, _MOST_HEAD)
+    at, width = _next_number(data, np.int64(2), end)
+    at, height = _next_number(data, at, end)
+    at, largest = _next_number(data, at, end)
+    if not 0 < width <= _MOST or not 0 < height <= _MOST or largest != _LARGEST:
+        return False
+    layout[_HEIGHT], layout[_WIDTH], layout[_START] = height, width, at + 1
+    layout[_CHANNELS] = 3 if data[1] == 0x36 else 1
+    return height * width * layout[_CHANNELS] <= total - layout[_START]
+
+
+@kernel
+def look(addresses, sizes, like, facts):
+    """Fills `facts`, int64 `[N, FACTS]`, of the common PNMs among the files whose headers are not known yet, `sizes[i]` bytes
+    at `addresses[i]`. `like` is any array of u8."""
+    layout = empty(LAYOUT, np.int64)
+    for i in range(len(sizes)):
+        row = facts[i]
+        if row[GOOD] == 0 and read_layout(array_at(addresses[i], sizes[i], like), layout):
+            row[GOOD], row[HEIGHT], row[WIDTH] = PNM, layout[_HEIGHT], layout[_WIDTH]
+            row[CHANNELS], row[ORIENTATION] = layout[_CHANNELS], 1
+
+
+@look.fallback
+def _(addresses, sizes, like, facts):
+    pass  # Python reads all of them
+
+
+@kernel
+def decode_loop(counter, limit, order, pictures, like, done):
+    """Decodes up to `limit` pictures in the order `order`, which threads share. Returns True.
+
+    Args:
+        pictures: int64 `[N, NUMBERS]`, see `picture_table`.
+        like: any array of u8.
+        done: bool `[N]`, set for each picture that is decoded.
+    """
+    for _ in range(limit):
+        turn = next_index(counter)
+        if turn >= len(order):
+            break
+        row = pictures[order[turn]]
+        data, out = array_at(row[FILE], row[FILE_BYTES], like), array_at(row[OUT], row[OUT_BYTES], like)
+        done[order[turn]] = _decode(data, out, row)
+    return True
+
+
+decode_loop.fallback(lambda *args: False)
+
+
+@kernel
+def _decode(data, out, row):
+    layout = empty(LAYOUT, np.int64)
+    # The header must not have changed since the memory for the pixels was allocated.
+    if not read_layout(data, layout) or row[ROWS] != layout[_HEIGHT] or row[COLUMNS] != layout[_WIDTH]:
+        return False
+    depth, channels = row[DEPTH], layout[_CHANNELS]
+    if not is_inside(row, out) or (depth != 3 and depth != channels):
+        return False
+    for y in range(max(row[TOP], row[USED_TOP]), min(row[TOP] + row[HIGH], row[USED_BOTTOM])):
+        at = layout[_START] + (y * row[COLUMNS] + row[LEFT]) * channels
+        to = (y - row[TOP]) * row[WIDE] * depth
+        copy_pixels(data, at, channels, out, to, depth, row[WIDE], row[IS_BGR] != 0 and channels == 3)
+    return True
