@@ -30,7 +30,7 @@ are copied. Nothing waits for the GPU.
 | PNG of up to 8 bits, not turned, in a batch | libpng, then as below |
 | WebP | libwebp, of a window only its rows; then OpenCV (animations), Pillow |
 | PNG, PNM, JPEG 2000 | OpenCV, Pillow |
-| upright TIFF of 8 bits, gray, RGB or CMYK, in a batch (not JPEG) | kernel in `tiff/`, then as below |
+| upright TIFF of 8 bits, gray, RGB or CMYK, or in strips that are JPEGs, in a batch | kernels in `tiff/`, then as below |
 | gray or RGB PNM of bytes, 255 the largest, in a batch | kernel in `pnm/`, then as below |
 | BMP of 24 or 32 bits without masks, or of 8 bits, not compressed, in a batch | kernel in `bmp/`, then as below |
 | TIFF | the decoder in `backends/tiff.py`, of a window only its strips and tiles; OpenCV (CIELAB), Pillow |

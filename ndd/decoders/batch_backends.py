@@ -12,13 +12,20 @@ from ndd.decoders.jpeg import backend as _jpeg
 from ndd.decoders.jpeg.batch_headers import GOOD
 from ndd.decoders.png import backend as _png
 from ndd.decoders.pnm import backend as _pnm
-from ndd.decoders.tiff import backend as _tiff
+from ndd.decoders.tiff import backend as _tiff, jpeg_backend as _tiff_jpeg
 
 if TYPE_CHECKING:
     from ndd.decoders.picture_batch import PictureBatch
 
-BACKENDS: dict[str, Any] = {"jpeg": _jpeg, "png": _png, "tiff": _tiff, "bmp": _bmp, "pnm": _pnm}
-"""By the name of the format; each is a `BatchBackend`."""
+BACKENDS: dict[str, Any] = {
+    "jpeg": _jpeg,
+    "png": _png,
+    "tiff": _tiff,
+    "tiff of jpegs": _tiff_jpeg,
+    "bmp": _bmp,
+    "pnm": _pnm,
+}
+"""By name; each is a `BatchBackend`."""
 _LONGEST_SIGNATURE = 4
 _U8 = np.dtype(np.uint8)
 

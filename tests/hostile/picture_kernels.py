@@ -36,9 +36,11 @@ from ndd.decoders.backends.bmp_runs import unpack_runs
 from ndd.decoders.bmp import kernels as bmp_kernels
 from ndd.decoders.headers import bmp as bmp_headers, png as headers, pnm as pnm_headers, tiff as tiff_headers
 from ndd.decoders.headers.tiff_directory import STRIP_BYTES, STRIPS, Directory
+from ndd.decoders.jpeg.baseline import room as jpeg_room
 from ndd.decoders.png import kernels, libdeflate, libpng
 from ndd.decoders.pnm import kernels as pnm_kernels
-from ndd.decoders.tiff import kernels as tiff_kernels
+from ndd.decoders.tiff import jpeg_kernels, kernels as tiff_kernels
+from ndd.decoders.tiff.directory import MOST_TABLES
 from ndd.types import DALIImageType
 
 # ---- PNG
@@ -349,6 +351,40 @@ def read_jpeg_tiff(content: bytes) -> None:
         np.testing.assert_array_equal(part, whole[window[0] : window[2], window[1] : window[3]])
 
 
+def read_jpeg_tiff_of_batch(content: bytes) -> None:
+    """By the kernel of a batch as Python decodes it."""
+    data, facts = fenced_copy(content), np.zeros((1, 6), np.int64)
+    tiff_kernels.look(np.array([data.ctypes.data]), np.array([data.size]), np.empty(0, np.uint8), facts)
+    height, width, channels = facts[0, 1:4].tolist()
+    if not facts[0, 0] or height * width > 1 << 16:
+        raise LeftError("left to Python")
+    header = tiff_headers.read_header(data.data)
+    assert header is not None
+    assert (header.height, header.width, header.channels) == (height, width, channels)
+    for kind, depth in ((DALIImageType.RGB, 3), (DALIImageType.ANY_DATA, channels)):
+        for y, x in ((0, 0), (height // 3, width // 3)):
+            high, wide, result = height - y - y // 2, width - x - x // 2, []
+            for pattern in PATTERNS:
+                room = data.size + MOST_TABLES
+                out, scratch = fenced(high * wide * depth), fenced(room + jpeg_room(room, width))
+                out[:], scratch[:] = pattern, pattern
+                row = [
+                    data.ctypes.data, data.size, out.ctypes.data, out.size, height, width, y, x, high, wide, depth, 0,
+                    y, x, y + high, x + wide,
+                ]  # fmt: skip
+                done = np.zeros(1, np.bool_)
+                case = np.zeros(1, np.int64), np.array([row]), scratch[None], np.array([0]), done
+                joined(jpeg_kernels.decode_loop)(ALONE, 0, np.array([0]), 1, case)
+                result.append(out if done[0] else None)
+            assert (result[0] is None) == (result[1] is None)
+            if result[0] is None:
+                raise LeftError("refused")
+            np.testing.assert_array_equal(*result)
+            options = Options(kind, np.dtype(np.uint8), True, None)
+            by_python = tiff_backend.decode(data, header, options, (y, x, y + high, x + wide))
+            np.testing.assert_array_equal(result[0], by_python.reshape(-1))
+
+
 # ---- run lengths
 
 
@@ -391,5 +427,6 @@ PARSERS = {
     "LZW of TIFF": Parser(make_lzw, functools.partial(read_chunk, tiff_lzw.unpack)),
     "PackBits of TIFF": Parser(make_packbits, functools.partial(read_chunk, tiff_packbits.unpack)),
     "JPEG of TIFF": Parser(make_jpeg_tiff, read_jpeg_tiff),
+    "JPEG of TIFF in a batch": Parser(make_jpeg_tiff, read_jpeg_tiff_of_batch),
     "run lengths of BMP": Parser(make_runs, read_runs),
 }

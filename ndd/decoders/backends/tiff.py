@@ -125,7 +125,7 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
             )  # fmt: skip
         else:
             image = _tiff_colours.shown(_values(data, layout, part), layout.colours, layout.bits, tags, with_alpha)
-    except MemoryError:
+    except (MemoryError, Unreadable):
         raise
     except Exception as error:  # struct.error, zlib.error, ValueError, errors of Pillow: a broken file
         raise_signalled(error)
@@ -291,7 +291,7 @@ def _chunks(data: np.ndarray, layout: _Layout, part: Window) -> Iterator[Chunk]:
     (y0, x0, y1, x1), rows, columns = part, layout.rows, layout.columns
     if y1 > layout.height or x1 > layout.width:
         raise ValueError("a part that reaches outside the picture")
-    chunks = iter(zip(layout.places, layout.sizes, strict=True))
+    chunks, read = iter(zip(layout.places, layout.sizes, strict=True)), 0
     for plane in range(layout.planes):
         for top in range(0, layout.height, rows):
             high = rows if layout.tiled else min(rows, layout.height - top)
@@ -300,6 +300,9 @@ def _chunks(data: np.ndarray, layout: _Layout, part: Window) -> Iterator[Chunk]:
                 if place > len(data) or size > len(data) - place:
                     raise ValueError("a chunk ends beyond the file")
                 if top < y1 and left < x1 and top + high > y0 and left + columns > x0:
+                    read += size
+                    if read > max(tiff.ALWAYS_READ, tiff.MOST_READ * len(data)):
+                        raise Unreadable("chunks that overlap")  # libtiff would take hours, too
                     yield Chunk(data[place : place + size], plane, top, left, high)
 
 

@@ -13,14 +13,13 @@ import numpy as np
 
 from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Window
+from ndd.decoders.headers.tiff_directory import ALWAYS_READ, MOST_READ
 from ndd.decoders.jpeg import backend as _jpeg
 from ndd.decoders.jpeg.segments import SCAN, segments
 
 _START, _END = b"\xff\xd8", b"\xff\xd9"
 _FRAMES = (0xC0, 0xC1)  # baseline, extended sequential
 _frame = struct.Struct(">BHHB").unpack_from  # bits, height, width, components
-_MOST_COPIED = 8  # bytes for each byte of the file: chunks may lie on top of one another
-_FEW = 1 << 20  # bytes that may always be copied
 
 
 class Chunk(NamedTuple):
@@ -54,7 +53,7 @@ def pixels(
         pieces += np.frombuffer(head, np.uint8), chunk.stored[len(_START) :]
         begins.append(at)
         at += len(head) + len(chunk.stored) - len(_START)
-        if at > max(_FEW, _MOST_COPIED * size):
+        if at > max(ALWAYS_READ, MOST_READ * size):
             raise ValueError("chunks that overlap")
         top, left = max(y0, chunk.top), max(x0, chunk.left)
         bottom, right = min(y1, chunk.top + chunk.rows), min(x1, chunk.left + columns)

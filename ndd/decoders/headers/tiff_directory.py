@@ -20,6 +20,9 @@ SIGNED_KINDS = (6, 8, 9, 17)  # of whole numbers
 _CODES = {1: "B", SHORT: "H", 4: "I", 16: "Q"}  # of the types of whole numbers: BYTE, SHORT, LONG, LONG8
 _RATIONAL, _UNDEFINED = 5, 7
 _MOST_ENTRIES = 4096
+# Chunks may lie on top of one another. So many bytes of chunks are read for each byte of the file, or so many of any file: a few
+# bytes that many chunks share must not cost hours.
+MOST_READ, ALWAYS_READ = 8, 1 << 20
 
 
 class Entry(NamedTuple):

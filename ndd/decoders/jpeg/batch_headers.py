@@ -17,7 +17,7 @@ from ndd._tensor.memory import memory_at
 # EXIF orientation, and the scans of a JPEG: WHOLE if its first scan has all components (decoders stop after that scan),
 # PROGRESSIVE, or 0.
 GOOD, HEIGHT, WIDTH, CHANNELS, ORIENTATION, SCANS, FACTS = 0, 1, 2, 3, 4, 5, 6
-JPEG, PNG, TIFF, BMP, PNM = 1, 2, 3, 4, 5
+JPEG, PNG, TIFF, BMP, PNM, JPEG_TIFF = 1, 2, 3, 4, 5, 6
 WHOLE, PROGRESSIVE = 1, 2
 
 _LEAST = 10  # bytes of a frame header, with its marker

@@ -1,5 +1,6 @@
 """The first directory of a common TIFF: gray, RGB or CMYK of 8 bits, upright, in strips or tiles that are not compressed, or
-compressed by deflate, LZW, PackBits or Zstandard. The format: TIFF 6.0, sections 2 to 8, 13 and 15.
+compressed by deflate, LZW, PackBits or Zstandard; and gray, RGB or YCbCr in strips that are JPEGs. The format: TIFF 6.0, sections
+2 to 8, 13 and 15, and TIFF Technical Note 2.
 
 Python reads all other files: BigTIFF, tags that are repeated or out of order, and whatever looks damaged.
 """
@@ -14,12 +15,13 @@ from ndd.decoders.headers import tiff_directory as tiff
 
 # What `read_layout` finds out: the size, channels, compression, whether numbers are differences from the pixel on the left,
 # rows and columns of a chunk, whether chunks are tiles, the numbers of chunks, their bytes in the file: place, and bytes of a
-# number; the same of their sizes; and the byte order.
+# number; the same of their sizes; the byte order; the place and the bytes of the tables that JPEGs share; and whether their
+# components are red, green and blue.
 (
     HEIGHT, WIDTH, CHANNELS, COMPRESSION, IS_PREDICTED, ROWS, COLUMNS, IS_TILED, COUNT, PLACES, PLACE_BYTES, SIZES, SIZE_BYTES,
-    IS_BIG, LAYOUT,
-) = range(15)  # fmt: skip
-NONE, LZW, DEFLATE, OLD_DEFLATE, PACKBITS, ZSTANDARD = 1, 5, 8, 32946, 32773, 50000
+    IS_BIG, TABLES, TABLE_BYTES, IS_RGB, LAYOUT,
+) = range(18)  # fmt: skip
+NONE, LZW, JPEG, DEFLATE, OLD_DEFLATE, PACKBITS, ZSTANDARD = 1, 5, 7, 8, 32946, 32773, 50000
 
 _TAGS_AT = 10  # the least offset of the first tag
 _TAG = 12  # bytes of a tag
@@ -27,18 +29,20 @@ _MOST_TAGS = 4096
 _MOST = 1_000_000  # rows or columns
 _LARGEST_RATIO = 1100  # of unpacked to packed bytes, so that a few bytes cannot claim gigabytes
 _SPARE = 1 << 20  # bytes that a tile may have beyond those of the picture
-_SHORT, _LONG = tiff.SHORT, 4
-_UNSIGNED, _GRAY, _RGB, _CMYK, _HORIZONTAL = tiff.UNSIGNED, tiff.GRAY, tiff.RGB, tiff.CMYK, 2
+_MOST_READ, _ALWAYS_READ = tiff.MOST_READ, tiff.ALWAYS_READ
+MOST_TABLES = 4096  # bytes; the standard's take 574
+_SHORT, _LONG, _BYTES = tiff.SHORT, 4, 7
+_UNSIGNED, _GRAY, _RGB, _CMYK, _YCBCR, _HORIZONTAL = tiff.UNSIGNED, tiff.GRAY, tiff.RGB, tiff.CMYK, tiff.YCBCR, 2
 # The tags that matter, in the order of a file, and their places among them.
 _TAGS = np.array([
     tiff.WIDTH, tiff.HEIGHT, tiff.BITS, tiff.COMPRESSION, tiff.COLOURS, tiff.FILL_ORDER, tiff.STRIPS, tiff.ORIENTATION,
     tiff.CHANNELS, tiff.STRIP_ROWS, tiff.STRIP_BYTES, tiff.PLANAR, tiff.PREDICTOR, tiff.TILE_WIDTH, tiff.TILE_ROWS, tiff.TILES,
-    tiff.TILE_BYTES, tiff.EXTRA_CHANNELS, tiff.SAMPLE_FORMAT,
+    tiff.TILE_BYTES, tiff.EXTRA_CHANNELS, tiff.SAMPLE_FORMAT, tiff.JPEG_TABLES, tiff.SUBSAMPLING,
 ])  # fmt: skip
 (
     _WIDTH, _HEIGHT, _BITS, _COMPRESSION, _COLOURS, _FILL_ORDER, _STRIPS, _ORIENTATION, _CHANNELS, _STRIP_ROWS, _STRIP_BYTES,
     _PLANAR, _PREDICTOR, _TILE_WIDTH, _TILE_ROWS, _TILES, _TILE_BYTES, _EXTRA_CHANNELS,
-    _SAMPLE_FORMAT,
+    _SAMPLE_FORMAT, _JPEG_TABLES, _SUBSAMPLING,
 ) = range(len(_TAGS))  # fmt: skip
 
 
@@ -77,10 +81,12 @@ def _find_tags(data, entries):
         if k == len(_TAGS) or _TAGS[k] != tag:
             continue
         kind, count, place = number(data, at + 2, 2, is_big), number(data, at + 4, 4, is_big), at + 8
-        size = np.int64(2 if kind == _SHORT else 4)
+        are_tables = k == _JPEG_TABLES
+        size = np.int64(1 if are_tables else 2 if kind == _SHORT else 4)
         if count * size > 4:
             place = number(data, at + 8, 4, is_big)
-        if (kind != _SHORT and kind != _LONG) or count == 0 or place > total or count * size > total - place:
+        is_known = kind == _BYTES if are_tables else kind in (_SHORT, _LONG)
+        if not is_known or count == 0 or place > total or count * size > total - place:
             return -1
         entries[k, 0], entries[k, 1], entries[k, 2] = count, place, size
     return np.int64(is_big)
@@ -119,20 +125,23 @@ def read_layout(data, layout):
     channels, colours = _value(data, entries, _CHANNELS, 1, is_big), _value(data, entries, _COLOURS, -1, is_big)
     if not 0 < height <= _MOST or not 0 < width <= _MOST:
         return False
-    if (channels, colours) not in ((1, _GRAY), (3, _RGB), (4, _CMYK)):
+    compression = _value(data, entries, _COMPRESSION, NONE, is_big)
+    is_jpeg = compression == JPEG
+    if (channels, colours) not in ((1, _GRAY), (3, _RGB), (3, _YCBCR) if is_jpeg else (4, _CMYK)):
         return False
     if entries[_BITS, 0] != channels or not _all_are(data, entries, _BITS, 8, is_big):
         return False
     if not _all_are(data, entries, _SAMPLE_FORMAT, _UNSIGNED, is_big):
         return False
-    compression = _value(data, entries, _COMPRESSION, NONE, is_big)
     is_packed = compression in (LZW, DEFLATE, OLD_DEFLATE, ZSTANDARD)
     predictor = (
         _value(data, entries, _PREDICTOR, 1, is_big) if is_packed else np.int64(1)
     )  # libtiff ignores it for the others
-    if (not is_packed and compression not in (NONE, PACKBITS)) or predictor not in (1, _HORIZONTAL):
+    if (not is_packed and compression not in (NONE, PACKBITS, JPEG)) or predictor not in (1, _HORIZONTAL):
         return False
     is_tiled = entries[_TILES, 0] > 0
+    if is_jpeg and (is_tiled or not _has_jpegs(data, entries, is_big)):
+        return False
     if entries[_EXTRA_CHANNELS, 0] > 0 or (not is_tiled and entries[_TILE_WIDTH, 0] + entries[_TILE_ROWS, 0] > 0):
         return False
     if is_tiled:
@@ -151,7 +160,47 @@ def read_layout(data, layout):
     layout[IS_TILED], layout[COUNT], layout[IS_BIG] = is_tiled, count, is_big
     layout[PLACES], layout[PLACE_BYTES] = entries[places, 1], entries[places, 2]
     layout[SIZES], layout[SIZE_BYTES] = entries[sizes, 1], entries[sizes, 2]
+    layout[TABLES], layout[TABLE_BYTES], layout[IS_RGB] = (
+        entries[_JPEG_TABLES, 1],
+        entries[_JPEG_TABLES, 0],
+        colours == _RGB,
+    )
     return True
+
+
+@kernel(light=True)
+def _has_jpegs(data, entries, is_big):
+    """Whether the tags that only JPEGs need are usual."""
+    for k in range(entries[_SUBSAMPLING, 0]):
+        step = entries[_SUBSAMPLING, 2]
+        if number(data, entries[_SUBSAMPLING, 1] + k * step, step, is_big) not in (1, 2, 4):
+            return False
+    at, count = entries[_JPEG_TABLES, 1], entries[_JPEG_TABLES, 0]
+    if entries[_SUBSAMPLING, 0] not in (0, 2) or count > MOST_TABLES:
+        return False
+    if count == 0:
+        return True
+    begins = count >= 4 and data[at] == 0xFF and data[at + 1] == 0xD8
+    return begins and data[at + count - 2] == 0xFF and data[at + count - 1] == 0xD9
+
+
+@kernel(light=True)
+def chunk_of(data, layout, chunk):
+    """The place and the bytes of a chunk; -1 twice if it ends beyond the file."""
+    is_big, place, size = layout[IS_BIG] != 0, layout[PLACE_BYTES], layout[SIZE_BYTES]
+    size = number(data, layout[SIZES] + chunk * size, size, is_big)
+    place = number(data, layout[PLACES] + chunk * place, place, is_big)
+    if layout[COMPRESSION] == NONE and layout[COUNT] == 1:  # as libtiff does
+        size = max(np.int64(len(data)) - place, 0)
+    if place > len(data) or size > len(data) - place:
+        return np.int64(-1), np.int64(-1)
+    return place, size
+
+
+@kernel(light=True)
+def most_read(nbytes):
+    """The most bytes of chunks that are read from a file of so many bytes."""
+    return max(_ALWAYS_READ, _MOST_READ * nbytes)
 
 
 def most_chunk_bytes(heights: np.ndarray, widths: np.ndarray, channels: np.ndarray) -> int:

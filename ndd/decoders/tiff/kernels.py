@@ -36,13 +36,13 @@ from ndd.decoders.picture_table import (
 )
 from ndd.decoders.png.libdeflate import alloc as alloc_decompressor, free as free_decompressor, inflate
 from ndd.decoders.tiff import directory as tiff
-from ndd.decoders.tiff.directory import number, read_layout
+from ndd.decoders.tiff.directory import chunk_of, most_read, read_layout
 
 _GOOD, _HEIGHT, _WIDTH, _CHANNELS, _ORIENTATION = (
     facts_of.GOOD, facts_of.HEIGHT, facts_of.WIDTH, facts_of.CHANNELS, facts_of.ORIENTATION,
 )  # fmt: skip
-_TIFF, _NONE, _LZW, _PACKBITS, _ZSTANDARD = (
-    facts_of.TIFF, tiff.NONE, tiff.LZW, tiff.PACKBITS, tiff.ZSTANDARD,
+_TIFF, _JPEG_TIFF, _NONE, _LZW, _JPEG, _PACKBITS, _ZSTANDARD = (
+    facts_of.TIFF, facts_of.JPEG_TIFF, tiff.NONE, tiff.LZW, tiff.JPEG, tiff.PACKBITS, tiff.ZSTANDARD,
 )  # fmt: skip
 
 
@@ -54,7 +54,8 @@ def look(addresses, sizes, like, facts):
     for i in range(len(sizes)):
         row = facts[i]
         if row[_GOOD] == 0 and read_layout(array_at(addresses[i], sizes[i], like), layout):
-            row[_GOOD], row[_HEIGHT], row[_WIDTH] = _TIFF, layout[tiff.HEIGHT], layout[tiff.WIDTH]
+            row[_GOOD] = _JPEG_TIFF if layout[tiff.COMPRESSION] == _JPEG else _TIFF
+            row[_HEIGHT], row[_WIDTH] = layout[tiff.HEIGHT], layout[tiff.WIDTH]
             row[_CHANNELS], row[_ORIENTATION] = layout[tiff.CHANNELS], 1
 
 
@@ -99,35 +100,32 @@ def _decode(data, out, row, scratch, decompressor, has_zstandard):
     # The header must not have changed since the memory for the pixels was allocated.
     if not read_layout(data, layout) or row[ROWS] != layout[tiff.HEIGHT] or row[COLUMNS] != layout[tiff.WIDTH]:
         return False
-    if not is_inside(row, out):
+    if not is_inside(row, out) or layout[tiff.COMPRESSION] == _JPEG:
         return False
     height, width, rows, columns = row[ROWS], row[COLUMNS], layout[tiff.ROWS], layout[tiff.COLUMNS]
-    chunk = np.int64(0)
+    chunk, read = np.int64(0), np.int64(0)
     for top in range(0, height, rows):
         high = rows if layout[tiff.IS_TILED] else min(rows, height - top)
         for left in range(0, width, columns):
             is_used = top < row[USED_BOTTOM] and top + high > row[USED_TOP]
             is_used = is_used and left < row[USED_RIGHT] and left + columns > row[USED_LEFT]
-            if is_used and not _decode_chunk(
-                data, layout, chunk, top, left, high, out, row, scratch, decompressor, has_zstandard
-            ):
-                return False
+            if is_used:
+                place, size = chunk_of(data, layout, chunk)
+                read += size
+                if place < 0 or read > most_read(np.int64(len(data))):
+                    return False
+                stored = data[place : place + size]
+                if not _decode_chunk(stored, layout, top, left, high, out, row, scratch, decompressor, has_zstandard):
+                    return False
             chunk += 1
     return True
 
 
 @kernel
-def _decode_chunk(data, layout, chunk, top, left, high, out, row, scratch, decompressor, has_zstandard):
+def _decode_chunk(stored, layout, top, left, high, out, row, scratch, decompressor, has_zstandard):
     """Writes the pixels of a chunk of `high` rows that lie in the window. Returns whether the chunk is whole."""
     channels, columns, compression = layout[tiff.CHANNELS], layout[tiff.COLUMNS], layout[tiff.COMPRESSION]
-    size, place = layout[tiff.SIZE_BYTES], layout[tiff.PLACE_BYTES]
-    size = number(data, layout[tiff.SIZES] + chunk * size, size, layout[tiff.IS_BIG] != 0)
-    place = number(data, layout[tiff.PLACES] + chunk * place, place, layout[tiff.IS_BIG] != 0)
-    if compression == _NONE and layout[tiff.COUNT] == 1:  # as libtiff does
-        size = max(np.int64(len(data)) - place, 0)
-    if place > len(data) or size > len(data) - place:
-        return False
-    stored, line = data[place : place + size], columns * channels
+    line, size = columns * channels, len(stored)
     first, last = max(top, row[TOP]), min(top + high, row[TOP] + row[HIGH])
     begin, end = max(left, row[LEFT]), min(left + columns, row[LEFT] + row[WIDE])
     width, depth = row[WIDE] * row[DEPTH], row[DEPTH]

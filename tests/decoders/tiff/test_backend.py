@@ -149,6 +149,30 @@ def test_a_few_bytes_do_not_claim_gigabytes(monkeypatch):
     assert max(asked) < 100_000
 
 
+def overlapping(count, strip):
+    """`count` rows of a pixel, all by one strip, which comes after the directory."""
+    pixels, place = np.zeros((count, 1, 1), np.uint8), 0
+    for _ in range(2):
+        tags = {259: [LZW], 273: [place] * count, 279: [len(strip)] * count}
+        data = tiff(pixels, rows=1, tags=tags)
+        place = len(data)
+    return np.concatenate((data, np.frombuffer(strip, np.uint8)))
+
+
+@pytest.mark.timeout(60)
+def test_chunks_on_top_of_one_another():
+    """A strip of two megabytes that clears its table again and again, read 20,000 times: it would take minutes."""
+    cleared, seven = "100000000" * 8, "000000111"
+    codes = int(cleared, 2).to_bytes(9, "big")
+    last = int((cleared + seven).ljust(88, "0"), 2).to_bytes(11, "big")
+    bomb, shared = overlapping(20_000, codes * (2 << 20) + last), overlapping(500, last)
+    assert "damaged" in alone(bomb)
+    result: Any = ndd.decoders.image(ndd.batch([shared, bomb, shared]), on_error="skip", output_type=ndd.types.GRAY)
+    assert [bad.index for bad in result.dropped] == [1]
+    for image in result.tensors:
+        assert (np.asarray(image) == 7).all()
+
+
 @pytest.mark.parametrize(
     ("tags", "is_common"),
     [

@@ -1,0 +1,40 @@
+"""The backend for the common TIFFs of a batch whose strips are JPEGs, in compiled code."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ndd._tensor.memory import host_empty
+from ndd.decoders.backend import Decoded, Options
+from ndd.decoders.jpeg.baseline import room
+from ndd.decoders.jpeg.batch_headers import JPEG_TIFF, WIDTH
+from ndd.decoders.picture_table import decode_by, largest_first, suitable_for
+from ndd.decoders.tiff import directory, jpeg_kernels
+from ndd.types import DALIImageType
+
+if TYPE_CHECKING:
+    from ndd.decoders.picture_batch import PictureBatch
+
+SIGNATURES = ()  # `backend.describe` reads their headers
+_WORK = 8  # about as many bytes are moved for one encoded byte
+
+
+def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
+    """The numbers of the pictures that the kernel can decode to the requested output, unless they are damaged."""
+    fits = suitable_for(JPEG_TIFF, facts, options)
+    if options.output_type == DALIImageType.BGR or options.fast_idct:
+        return np.empty(0, np.int64)
+    return np.flatnonzero(fits)
+
+
+def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
+    """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. It decodes none while the kernel is being
+    compiled."""
+    order = largest_first(batch, samples)
+    largest = int(batch.operand.sizes[order[0]]) + directory.MOST_TABLES
+    nbytes = largest + room(largest, int(batch.facts[order, WIDTH].max()))
+    seats = min(batch.call.threads, len(order))
+    scratch, taken = host_empty((seats * nbytes,), np.uint8).reshape(seats, nbytes), np.zeros(seats, np.int64)
+    decode_by(jpeg_kernels.decode_loop, batch, order, decoded, _WORK, scratch, taken)

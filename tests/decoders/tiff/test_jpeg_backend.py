@@ -1,0 +1,79 @@
+"""TIFFs of a batch whose strips are JPEGs, which compiled code decodes: what they are alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from encoded import photo
+from picture_writers.tiff import DEFLATE, GRAY, JPEG, RGB, YCBCR, tiff
+from pictures_alone import alone, check_damage, counted
+
+import ndd
+from ndd._compiled.background import background
+
+PHOTO = np.ascontiguousarray(photo(75, 91)[..., :3])
+
+
+@pytest.fixture(autouse=True)
+def _without_fallbacks(monkeypatch):
+    monkeypatch.setattr(background, "allowed", False)
+
+
+def common_files():
+    for rows in (16, 32, 75):
+        for order in "<>":
+            options: Any = {"compression": JPEG, "rows": rows, "order": order}
+            yield tiff(PHOTO, colours=RGB, **options)
+            yield tiff(PHOTO[..., :1], colours=GRAY, **options)
+            for factors in ([1, 1], [2, 1], [2, 2]):
+                yield tiff(PHOTO, colours=YCBCR, tags={530: factors}, **options)
+            yield tiff(PHOTO, colours=YCBCR, tags={347: None, 530: [2, 2]}, **options)
+
+
+def rare_files():
+    yield tiff(PHOTO, colours=YCBCR, compression=JPEG, tile=32)
+    yield tiff(PHOTO, colours=RGB, compression=JPEG, orientation=3)
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("kind", ["RGB", "BGR", "GRAY", "ANY_DATA"])
+def test_every_kind_as_alone(kind, threads, monkeypatch):
+    common, rare = [*common_files()], [*rare_files()]
+    data, arguments = (
+        [*rare, *common, tiff(PHOTO, colours=RGB, compression=DEFLATE)],
+        {"output_type": getattr(ndd.types, kind)},
+    )
+    expected, by_python = [alone(item, **arguments) for item in data], counted(monkeypatch)
+    with ndd.EvalContext(num_threads=threads):
+        actual = [np.asarray(image) for image in ndd.decoders.image(ndd.batch(data), **arguments).tensors]
+    for item, other in zip(actual, expected, strict=True):
+        np.testing.assert_array_equal(item, other)
+    assert len(by_python) == {"BGR": len(data) - 1, "GRAY": len(data) - len(common) // 6}.get(kind, len(rare))
+
+
+def test_windows_as_alone(monkeypatch):
+    data = [*common_files()]
+    whole, by_python = [alone(item) for item in data], counted(monkeypatch)
+    place = {"axes": (0, 1), "normalized_anchor": False, "normalized_shape": False}
+    for y, x, high, wide in ((3, 2, 9, 11), (0, 0, 1, 1), (16, 16, 16, 16), (5, 0, 70, 91), (74, 90, 1, 1)):
+        windows: Any = ndd.decoders.image_slice(ndd.batch(data), [y, x], [high, wide], **place)
+        for item, window in zip(whole, windows.tensors, strict=True):
+            np.testing.assert_array_equal(np.asarray(window), item[y : y + high, x : x + wide])
+    crops: Any = ndd.slice(ndd.decoders.image(ndd.batch(data)), [5, 7], [20, 30], **place)
+    for item, crop in zip(whole, crops.tensors, strict=True):
+        np.testing.assert_array_equal(np.asarray(crop), item[5:25, 7:37])
+    assert not by_python
+
+
+@pytest.mark.filterwarnings("ignore:Tag data larger")
+def test_damage_is_what_it_is_alone():
+    whole, rng = tiff(PHOTO, colours=YCBCR, compression=JPEG, rows=16, tags={530: [2, 2]}), np.random.default_rng(0)
+    data = [whole[:k] for k in (9, 200, len(whole) // 2, len(whole) - 9)]
+    start = int.from_bytes(whole[4:8].tobytes(), "little")
+    for place in [*rng.integers(8, start, 60).tolist(), *range(start, len(whole), 5)]:
+        changed = whole.copy()
+        changed[place] ^= 0x24
+        data.append(changed)
+    check_damage([item for bad in data for item in (bad, whole)], 10, max_pixels=1 << 22)
