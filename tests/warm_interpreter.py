@@ -121,7 +121,10 @@ def share() -> None:
     folder = tempfile.mkdtemp(prefix="ndd-warm-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(f"{folder}/socket")
+        try:
+            listener.bind(f"{folder}/socket")
+        except OSError:  # a name of more than 107 bytes: each worker starts its own
+            return
         listener.listen()
         _started(str(listener.fileno()), pass_fds=[listener.fileno()])
     os.environ[_ADDRESS] = f"{folder}/socket"

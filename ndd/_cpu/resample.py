@@ -198,7 +198,7 @@ def even_run(first, taps, low, high, channels, vector_width):
     return begin * channels, (begin + (behind - begin) // vector_width * vector_width) * channels
 
 
-@kernel
+@kernel(light=True)
 def plane_taps(height, width, rows, columns, channels, start, end, kind, radius, whole, skip, vector_width):
     """The plan of resampling an image along y and x by DALI's filters: the order, the taps of both axes, and the run of elements
     in a row of the result whose ties are rounded to even (`put_row`)."""
@@ -312,7 +312,7 @@ def _(image, out, channels, order, y_first, y_weights, x_first, x_weights, even,
     out[...] = pixels
 
 
-@kernel
+@kernel(light=True)
 def filter_loop(
     counter, limit, order, sources, targets, source_like, like, extents, sizes, start, end, kind, radius, whole, skip,
     vector_width, low, high
@@ -358,7 +358,9 @@ def _usual_fields() -> tuple:
 
 filter_loop.usual = _usual_fields
 # Loops of their own: a program has filters of one rule, and torch's take a fifth of the time to compile.
-exact_filter_loop = from_template(filter_loop.function, filter_loop, "_exact", {}, plane_taps=exact_plane_taps)
+exact_filter_loop = from_template(
+    filter_loop.function, filter_loop, "_exact", {"light": True}, plane_taps=exact_plane_taps
+)
 for _each in (filter_loop, exact_filter_loop):
     _each.fallback(lambda *args: False)
     _each.urgency = 2.0  # NumPy takes twenty times as long, and a photograph is decoded before by a library

@@ -12,6 +12,7 @@ from ndd.decoders.headers.orientation import BACKWARDS, FIRST_SWAPPED, UPSIDE_DO
 # The columns of a picture in `turn_loop`: address of the stored pixels, address of the upright ones, height and width as stored,
 # bytes of a pixel, orientation.
 STORED, UPRIGHT, HEIGHT, WIDTH, PIXEL, ORIENTATION, NUMBERS = range(7)
+_ONE, _TWO = np.uint64(1), np.uint64(2)
 _TILE = 32  # rows and columns that are copied together, so that both sides stay in the L1 cache
 
 
@@ -54,10 +55,24 @@ def _turn(stored, upright, row):
         first, right = first + (width - 1) * right, -right
     for top in range(0, height, _TILE):
         for left in range(0, width, _TILE):
+            count = min(_TILE, width - left)
             for y in range(top, min(top + _TILE, height)):
                 at, to = first + y * down + left * right, (y * width + left) * pixel
-                for _ in range(min(_TILE, width - left)):
-                    for c in range(pixel):
-                        upright[to + c] = stored[at + c]
-                    at += right
-                    to += pixel
+                _copy_pixels(stored, at, right, upright, to, count, pixel)
+
+
+@kernel(light=True)
+def _copy_pixels(stored, at, right, upright, to, count, pixel):
+    """Copies pixels that lie `right` bytes apart. Indices without a sign need no check whether they count from the end, which
+    takes six times as long."""
+    source, target, step = np.uint64(at), np.uint64(to), np.uint64(right)  # a step back wraps, as it should
+    size = np.uint64(pixel)
+    for _ in range(count):
+        if pixel == 3:
+            red, green, blue = stored[source], stored[source + _ONE], stored[source + _TWO]
+            upright[target], upright[target + _ONE], upright[target + _TWO] = red, green, blue
+        else:
+            for c in range(size):
+                upright[target + c] = stored[source + c]
+        source += step
+        target += size

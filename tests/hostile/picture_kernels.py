@@ -137,7 +137,8 @@ def common_tiffs() -> list[bytes]:
     layouts: list[dict[str, Any]] = [{"rows": 4}, {"rows": 21}, {"tile": 16}]
     return [
         tiff(pixels[..., :channels], colours=colours, compression=kind, order=order, **layout).tobytes()
-        for channels, colours in ((1, GRAY), (3, RGB), (4, CMYK)) for kind in (NONE, LZW, DEFLATE, PACKBITS) for order in ("<", ">") for layout in layouts
+        for channels, colours in ((1, GRAY), (3, RGB), (4, CMYK)) for kind in (NONE, LZW, DEFLATE, PACKBITS)
+        for order in ("<", ">") for layout in layouts
     ]  # fmt: skip
 
 

@@ -48,8 +48,11 @@ def texts(contents):
     return [bytes(piece) for piece in samples_of(contents)]
 
 
-def handles():
-    return sorted(os.listdir("/proc/self/fd")) if os.path.exists("/proc/self/fd") else []
+def handles(folder):
+    """What is open in the folder; other tests' connections may end meanwhile."""
+    numbers = os.listdir("/proc/self/fd") if os.path.exists("/proc/self/fd") else []
+    links = [os.path.realpath(f"/proc/self/fd/{number}") for number in numbers]
+    return sorted(link for link in links if link.startswith((str(folder), "/dev/zero")))
 
 
 @pytest.mark.parametrize(
@@ -116,13 +119,13 @@ def test_files_that_change_after_they_were_measured(tmp_path, way, monkeypatch):
         return real(*args)
 
     monkeypatch.setattr(compiled, "read_files", changing)
-    before = handles()
+    before = handles(tmp_path)
     contents, errors = read_files(paths)
     assert [bytes(contents[k]) for k in (0, 1, 5)] == [b"x" * 1000, b"0123", b"0123456789"]
     assert {k: type(error) for k, error in errors.items()} == {2: FileNotFoundError, 3: OSError, 4: IsADirectoryError}
     assert "Not a regular file" in str(errors[3])
     assert paths[2] in str(errors[2])
-    assert handles() == before
+    assert handles(tmp_path) == before
 
 
 def test_a_file_that_is_cut_while_it_is_read_is_read_again(tmp_path, monkeypatch):
@@ -147,7 +150,7 @@ def test_no_handle_stays_open(tmp_path, way):
     (tmp_path / "folder").mkdir()
     (tmp_path / "loop").symlink_to("loop")
     wrong = [str(tmp_path / name) for name in ("pipe", "folder", "loop", "none", "0/x", "x" * 300, "a\0b", "\ud800")]
-    before, usual = handles(), UsualSize()
+    before, usual = handles(tmp_path), UsualSize()
     usual.learn(np.array([500]))
     for _ in range(3):
         contents, errors = read_files([*paths[:2], *wrong, paths[2], "/dev/zero"], usual)
@@ -155,7 +158,7 @@ def test_no_handle_stays_open(tmp_path, way):
         assert sorted(errors) == [*range(2, 10), 11]
         assert all(isinstance(error, OSError) and error.filename for error in list(errors.values())[:6])
         assert errors[7].errno == errno.ENAMETOOLONG
-    assert handles() == before
+    assert handles(tmp_path) == before
 
 
 def test_a_thousand_files_where_a_process_may_open_few(tmp_path, never_slowly):

@@ -40,7 +40,7 @@ PLACE = 4  # the column of a picture's `window` in its row, see `decode_loop`
 NUMBERS = PLACE + 9
 
 
-@kernel
+@kernel(light=True)
 def decode_loop(counter, limit, order, pictures, scratch, taken, done):
     """Decodes up to `limit` pictures in the order `order`, which threads share. Returns True.
 
@@ -78,7 +78,7 @@ decode_loop.usual = _usual_fields
 decode_loop.urgency = 1.4  # other libraries, which decode meanwhile, take twice as long: no time of this fallback
 
 
-@kernel
+@kernel(light=True)
 def decode(data, out, window, scratch, tables, skips, fields, numbers, kept, made_of):
     """Decodes rows y0 to y1 and columns x0 to x1 of a picture. Returns whether it could.
 
@@ -120,7 +120,7 @@ def decode(data, out, window, scratch, tables, skips, fields, numbers, kept, mad
     )
 
 
-@kernel
+@kernel(light=True)
 def _read_headers(data, frame, steps, codes):
     """Returns the place where the scan begins, or -1 for a file that this decoder refuses."""
     at, end = 2, len(data)
@@ -164,7 +164,7 @@ def _read_headers(data, frame, steps, codes):
     return -1
 
 
-@kernel
+@kernel(light=True)
 def read_steps(data, at, after, steps):
     """Reads the steps of quantisation in a segment; returns a bit for each table, -1 for a segment that is refused."""
     tables = 0
@@ -179,7 +179,7 @@ def read_steps(data, at, after, steps):
     return tables
 
 
-@kernel
+@kernel(light=True)
 def read_huffman(data, at, after, codes):
     """Reads the Huffman codes in a segment: of each table (DC, AC; two of each) the number of codes of 1 to 16 bits, then the
     symbols. Returns a bit for each table, from 16 on; -1 for a segment that is refused."""
@@ -203,7 +203,7 @@ def read_huffman(data, at, after, codes):
     return tables
 
 
-@kernel
+@kernel(light=True)
 def read_frame(data, at, length, frame):
     """Reads a frame header of 8 bits and one, three or four components; returns whether it is one."""
     if length < 11 or data[at] != 8 or (data[at + 5] != 1 and data[at + 5] != 3 and data[at + 5] != 4):
@@ -221,7 +221,7 @@ def read_frame(data, at, length, frame):
     return True
 
 
-@kernel
+@kernel(light=True)
 def sampling(frame):
     """How many blocks of luma stand side by side and one above the other in a unit; zeros for other samplings than those of
     `decode`, and for chroma too narrow to be smoothed."""

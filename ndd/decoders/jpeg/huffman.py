@@ -42,7 +42,7 @@ def _zigzag() -> np.ndarray:
 PLACES = _zigzag()  # of the coefficients in a block; places beyond it are overwritten by the next block's first one
 
 
-@kernel
+@kernel(light=True)
 def make_tables(frame, steps, codes, tables, fields, numbers, skips, skipping, kept, made_of):
     """Fills the lookup tables for the codes that the components of `frame` use. Returns whether the codes are valid.
 

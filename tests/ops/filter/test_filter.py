@@ -349,8 +349,11 @@ def test_a_photograph(dali):
         assert check_same(dali, run(x, kernel, layout="HWC", dtype="float32"), 1e-5)
 
 
+KINDS_OF_VALUES = ["uint8 uint8", pytest.param("uint8 float32", marks=pytest.mark.long), "float32 float32"]
+
+
 @pytest.mark.parametrize("background_too", [True, False])
-@pytest.mark.parametrize("kinds", ["uint8 uint8", "uint8 float32", "float32 float32"])
+@pytest.mark.parametrize("kinds", KINDS_OF_VALUES)
 def test_threads_take_samples_in_turn(kinds, background_too, monkeypatch):
     """Ragged, empty, strided and read-only ones, with small filters or such that are a column and a row: OpenCV is not asked."""
     cv2 = pytest.importorskip("cv2")
@@ -385,9 +388,7 @@ def test_threads_take_samples_in_turn(kinds, background_too, monkeypatch):
     background.finish()
 
 
-@pytest.mark.parametrize(
-    "kinds", ["uint8 uint8", pytest.param("uint8 float32", marks=pytest.mark.long), "float32 float32"]
-)
+@pytest.mark.parametrize("kinds", KINDS_OF_VALUES)
 def test_what_stands_in_is_the_same_to_the_bit(kinds):
     rng, (arguments, wanted) = np.random.default_rng(20), kinds.split()
     store = (np.float32(0), np.float32(255), True) if wanted == "uint8" else None
