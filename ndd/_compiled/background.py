@@ -292,8 +292,11 @@ class Background:
         """Stops the kernel that can wait best, if the program waits much longer for this one."""
         others = {worker: other for worker, other in self._running.items() if not other.stopping}
         if len(others) == len(self._running) > 0:  # one is enough
-            worker = min(others, key=lambda each: others[each].waited())
-            if self._outranks(job, others[worker], others[worker].begun):
+            less = [each for each, other in others.items() if self._outranks(job, other, other.begun)]
+            worker = min(
+                less, key=lambda each: others[each].waited() + (1.0 if others[each].early else 0.0), default=None
+            )
+            if worker is not None:
                 others[worker].stopping = True
                 worker.stop()
 
