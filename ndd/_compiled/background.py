@@ -1,12 +1,13 @@
 """Compiles kernels while the program goes on and fallbacks compute the same numbers more slowly.
 
-If a kernel is neither compiled nor on disk, its fallback answers the call. Other processes compile (`compile_processes.py`), or,
-where there are none, a thread, as soon as no call has waited for another kernel for a moment. Of several kernels the one whose
-fallback has taken longest comes first. (A JPEG is decoded by another library nearly as fast; resampling takes twenty times as
-long.) The fallback of a loop calls the kernels inside the loop, one sample after the other: these are not compiled by
-themselves, and the time of their fallbacks counts for the loop. Once a fallback has taken some seconds, calls wait for the
-kernel while it is being compiled, because fallbacks take the processor and the interpreter from the compiler. While another
-program of the machine compiles a kernel, others are compiled here.
+If a kernel is neither compiled nor on disk, its fallback answers the call. Other processes compile (`compile_processes.py`),
+or, where there are none, a thread, as soon as no call has waited for another kernel for a moment. Of several kernels the one
+whose fallback has taken longest comes first. (Resampling takes twenty times as long. What a loop leaves to another library,
+such as a JPEG, is no time of its fallback, but `Kernel.urgency`.) A kernel whose fallback has taken little is compiled with the
+CPU time that the program leaves. The fallback of a loop calls the kernels inside the loop, one sample after the other: these
+are not compiled by themselves, and the time of their fallbacks counts for the loop. Once a fallback has taken some seconds,
+calls wait for the kernel while it is being compiled, because fallbacks take the processor and the interpreter from the
+compiler. While another program of the machine compiles a kernel, others are compiled here.
 
 If no kernel is on disk, all processes but one begin with a few kernels that nearly every program needs (`early_kernels.py`). What
 the program asks for comes first, interrupts them if it has waited for a second, and takes the place of the same early kernel. The
@@ -292,8 +293,11 @@ class Background:
         """Stops the kernel that can wait best, if the program waits much longer for this one."""
         others = {worker: other for worker, other in self._running.items() if not other.stopping}
         if len(others) == len(self._running) > 0:  # one is enough
-            worker = min(others, key=lambda each: others[each].waited())
-            if self._outranks(job, others[worker], others[worker].begun):
+            less = [each for each, other in others.items() if self._outranks(job, other, other.begun)]
+            worker = min(
+                less, key=lambda each: others[each].waited() + (1.0 if others[each].early else 0.0), default=None
+            )
+            if worker is not None:
                 others[worker].stopping = True
                 worker.stop()
 

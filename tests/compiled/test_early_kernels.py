@@ -99,6 +99,21 @@ def test_an_early_kernel_makes_room_for_a_long_wait(started):
     started.background.finish()
 
 
+def test_a_kernel_that_costs_nothing_yet_makes_room_before_an_early_one(started):
+    """The program will ask for the early one, which has been compiled for seconds then."""
+    done = []
+    started.answers[b"c"] = STOPPED
+    started.begin(started.job("c", done))
+    while b"c" not in started.asked:
+        pass
+    started.background.do(started.job("d", done, urgency=1.4))
+    while not done:
+        pass
+    assert started.asked[:3] == [b"early a", b"c", b"d"]
+    assert [job.message() for job in started.background._running.values() if job.early] == [b"early a"]
+    started.background.finish()
+
+
 def test_the_end_of_a_program_waits_for_no_early_kernel(started):
     ended = threading.Thread(target=started.background.end)
     job = next(iter(started.background._running.values()))
