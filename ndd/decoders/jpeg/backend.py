@@ -64,8 +64,10 @@ def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> 
     """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. A kernel decodes none while it is being
     compiled."""
     part, facts = np.zeros((len(batch), 4), np.int64), batch.facts
-    if batch.windows is not None or batch.seen is not None:
-        part[:] = batch.windows if batch.windows is not None else batch.seen
+    if batch.windows is not None:
+        part[:] = batch.windows
+    elif batch.seen is not None:
+        part[:] = batch.seen
     else:
         part[:, 2:] = batch.extents()
     turned = samples[:0]
