@@ -48,7 +48,7 @@ Add a backend
 -------------
 A module with the function of `backend.Backend` decodes one picture: whole or a window, as the file stores it. Put it into the
 formats of `registry.FORMATS` that it decodes, at its place in the order. `backend.BatchBackend` is the interface of those that
-decode the common files of a batch at once: the kernels in `batch_backends.BACKENDS`, whose pictures stand in a
+decode the common files of a batch at once: the kernels that `batch_backends.py` names, whose pictures stand in a
 `picture_table`, and nvImageCodec on a GPU. `pnm/` is the smallest example.
 
 Life of a clip

@@ -15,9 +15,10 @@ from ndd._tensor.memory import host_empty
 from ndd._tensor.small_arrays import equal_rows, few_zeros
 from ndd._tensor.store import empty_store
 from ndd.decoders.backend import Decoded, Options, Window
-from ndd.decoders.batch_backends import BACKENDS, describe_others
+from ndd.decoders.batch_backends import Backends, describe_others
 from ndd.decoders.headers.header import Header
 from ndd.decoders.headers.orientation import FIRST_SWAPPED
+from ndd.decoders.jpeg import backend as _jpeg
 from ndd.decoders.jpeg.batch_headers import CHANNELS, FACTS, GOOD, HEIGHT, ORIENTATION, WIDTH
 from ndd.decoders.on_error import resolve_pictures
 from ndd.decoders.picture import bad_picture, check_size, decode, last_backend, too_large
@@ -39,6 +40,7 @@ class PictureBatch:
         block: the pixels of all pictures, one after the other, if a backend has decoded them into one block; `images` is then
             empty.
         errors: the errors of bad pictures, by number.
+        backends: those that may decode pictures of the batch in compiled code on the CPU.
     """
 
     def __init__(self, call: Call, operand: Operand, arguments: dict[str, Any]):
@@ -54,6 +56,7 @@ class PictureBatch:
         self.images: dict[int, np.ndarray] = {}
         self.block: np.ndarray | None = None
         self.errors: dict[int, BaseException] = {}
+        self.backends: Backends = [("jpeg", _jpeg)]
         self._data: list[np.ndarray] | None = None
         self._headers: dict[int, Header] = {}
 
@@ -171,21 +174,18 @@ class PictureBatch:
         """Decodes as many of these samples as compiled code can. Returns those that it tried; some may have failed."""
         if len(self) == 1:
             return set()  # a single picture costs less in `decode`
-        suitable = {name: backend.suitable(self.facts, self.options) for name, backend in BACKENDS.items()}
+        suitable = [backend.suitable(self.facts, self.options) for _, backend in self.backends]
         if self.errors or len(samples) != len(self):
             wanted = set(samples).difference(self.errors)
-            suitable = {
-                name: np.array([i for i in numbers.tolist() if i in wanted], np.int64)
-                for name, numbers in suitable.items()
-            }
-        tried = np.concatenate(list(suitable.values()))
+            suitable = [np.array([i for i in numbers.tolist() if i in wanted], np.int64) for numbers in suitable]
+        tried = np.concatenate(suitable)
         if not len(tried):
             return set()
         decoded = self._room_for(tried)
         memory, shapes, starts, done = decoded
-        for name, numbers in suitable.items():
+        for (name, backend), numbers in zip(self.backends, suitable, strict=True):
             if len(numbers):
-                BACKENDS[name].decode_batch(self, numbers, decoded)
+                backend.decode_batch(self, numbers, decoded)
                 if observation.active is not None and done[numbers].any():
                     observation.active.pictures(numbers[done[numbers]].tolist(), name)
         if done.all():
@@ -261,8 +261,9 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
     def _(call: Call, operand: Operand, *further: Any, **arguments: Any) -> Store:
         batch = PictureBatch(call, operand, arguments)
         if len(batch) > 1:  # Python reads the header of one picture in less time
-            BACKENDS["jpeg"].describe(batch)
-            describe_others(batch)
+            _jpeg.describe(batch)
+            if not batch.facts[:, GOOD].all():
+                describe_others(batch)
         if windows is not None:
             batch.read_headers()
             cut(batch, further, arguments)

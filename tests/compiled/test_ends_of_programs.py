@@ -74,6 +74,8 @@ def test_an_end_is_not_held_up_for_long():
 def test_control_c_ends_it():
     """At once, and without a word of Python's threads."""
     longer = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it for programs in the background
 from ndd._compiled import background as room
 room._LAST, seen = 1000.0, []
 def is_nearly_done(begun, longest):

@@ -15,7 +15,6 @@ from ndd.types import DALIImageType
 if TYPE_CHECKING:
     from ndd.decoders.picture_batch import PictureBatch
 
-SIGNATURES = (b"BM",)
 _WORK = 2  # about as many bytes are moved for one encoded byte
 
 

@@ -16,7 +16,18 @@ from ndd.decoders.backend import Decoded, Options, Window
 from ndd.decoders.headers.header import Header
 from ndd.decoders.headers.orientation import swaps_axes
 from ndd.decoders.jpeg import baseline, batch_headers, progressive
-from ndd.decoders.jpeg.batch_headers import GOOD, HEIGHT, JPEG, ORIENTATION, PROGRESSIVE, SCANS, WHOLE, WIDTH
+from ndd.decoders.jpeg.batch_headers import (
+    CHANNELS,
+    COLOUR_JPEG,
+    GOOD,
+    HEIGHT,
+    JPEG,
+    ORIENTATION,
+    PROGRESSIVE,
+    SCANS,
+    WHOLE,
+    WIDTH,
+)
 from ndd.decoders.pixels import as_stored
 from ndd.types import DALIImageType
 
@@ -57,7 +68,14 @@ def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
         return np.empty(0, np.int64)
     pixels = facts[:, HEIGHT] * facts[:, WIDTH]
     fits = (facts[:, SCANS] == WHOLE) | ((facts[:, SCANS] == PROGRESSIVE) & (pixels <= progressive.MOST_PIXELS))
-    return np.flatnonzero(fits & (facts[:, GOOD] == JPEG))
+    fits &= facts[:, GOOD] == JPEG
+    if options.output_type != DALIImageType.GRAY and (facts[:, GOOD] == COLOUR_JPEG).any():
+        channels = facts[:, CHANNELS]
+        as_rgb = channels == 3
+        if options.output_type == DALIImageType.RGB:  # DALI decodes turned CMYK with OpenCV, whose colours differ
+            as_rgb |= (channels == 4) & ((facts[:, ORIENTATION] == 1) | (not options.adjust_orientation))
+        fits |= (facts[:, GOOD] == COLOUR_JPEG) & as_rgb
+    return np.flatnonzero(fits)
 
 
 def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
@@ -69,10 +87,11 @@ def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> 
     elif batch.seen is not None:
         part[:] = batch.seen
     else:
-        part[:, 2:] = batch.extents()
-    turned = samples[:0]
+        part[:, 2:] = facts[:, HEIGHT : WIDTH + 1]
     if batch.options.adjust_orientation and (facts[samples, ORIENTATION] != 1).any():
         turned, samples = (samples[(facts[samples, ORIENTATION] != 1) == is_turned] for is_turned in (True, False))
+        if batch.windows is None and batch.seen is None:
+            part[:, 2:] = batch.extents()  # upright
         _decode_turned(batch, turned, decoded, part)
     _decode_stored(batch, samples, decoded, part)
 
@@ -124,6 +143,7 @@ def _decode_by(loop: Kernel, batch: PictureBatch, samples: np.ndarray, decoded: 
     if batch.windows is not None:
         places[:, 4:6] = part[:, :2]
     places[:, 6:8] = shapes[:, 1:]
+    places[:, 8] = (batch.facts[:, GOOD] == COLOUR_JPEG) & (batch.facts[:, CHANNELS] == 3)
     # The largest first, so that no thread works on one at the end while the others are idle.
     order = samples[np.argsort(-sizes[samples], kind="stable")]
     room = baseline.room(int(sizes[order[0]]), int((places[samples, 3] - places[samples, 1]).max()))

@@ -17,7 +17,15 @@ from ndd._tensor.memory import memory_at
 # EXIF orientation, and the scans of a JPEG: WHOLE if its first scan has all components (decoders stop after that scan),
 # PROGRESSIVE, or 0.
 GOOD, HEIGHT, WIDTH, CHANNELS, ORIENTATION, SCANS, FACTS = 0, 1, 2, 3, 4, 5, 6
-JPEG, PNG, TIFF, BMP, PNM, JPEG_TIFF = 1, 2, 3, 4, 5, 6
+JPEG, PNG, TIFF, BMP, PNM, JPEG_TIFF, COLOUR_JPEG = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+)  # the last one codes RGB or CMYK instead of YCbCr
 WHOLE, PROGRESSIVE = 1, 2
 
 _LEAST = 10  # bytes of a frame header, with its marker
@@ -35,9 +43,7 @@ def take(address, size, start, target, facts):
     for a picture that is not good, and makes the EXIF of a good copy plain."""
     if size:
         copy_bytes(target.ctypes.data + start, address, size)
-    if _walk(target, start, start + size, facts, True) and _is_sound(target, start, size, facts):
-        facts[GOOD] = JPEG
-    else:
+    if not _walk(target, start, start + size, facts, True) or not _is_sound(target, start, size, facts):
         facts[:] = 0
 
 
@@ -53,9 +59,7 @@ def look(addresses, sizes, like, facts):
     A picture is good if Python would read the same facts; its pixels may still be damaged. `like` is any array of u8."""
     for i in range(len(sizes)):
         row = facts[i]
-        if _walk(array_at(addresses[i], sizes[i], like), 0, sizes[i], row, False):
-            row[GOOD] = JPEG
-        else:
+        if not _walk(array_at(addresses[i], sizes[i], like), 0, sizes[i], row, False):
             row[:] = 0
 
 
@@ -102,8 +106,9 @@ def u16(data, at):
 
 @kernel(light=True)
 def _walk(data, first, end, facts, copied):
-    """Reads the segments up to the pixels. Returns whether this is a plain picture of YCbCr or gray. Reduces the EXIF of a copy
-    to the orientation. A file that is not a copy and has application segments after the frame header is left to Python."""
+    """Reads the segments up to the pixels. Returns whether this is a plain picture of YCbCr or gray, or, if it is not a copy, of
+    RGB or CMYK in one scan. Reduces the EXIF of a copy to the orientation. A file that is not a copy and has application segments
+    after the frame header is left to Python."""
     if end - first < _LEAST or data[first] != 0xFF or data[first + 1] != 0xD8:
         return False
     at, exif, exif_end = first + 2, np.int64(0), np.int64(0)
@@ -125,7 +130,8 @@ def _walk(data, first, end, facts, copied):
                 return False
             facts[SCANS] = PROGRESSIVE if progressive else WHOLE if data[at + 4] == facts[CHANNELS] else 0
             rgb = facts[CHANNELS] == 3 and not says_ycc and (says_rgb or named_rgb)
-            if not facts[CHANNELS] or rgb:
+            facts[GOOD] = COLOUR_JPEG if rgb or facts[CHANNELS] == 4 else JPEG
+            if not facts[CHANNELS] or (facts[GOOD] == COLOUR_JPEG and (copied or facts[SCANS] != WHOLE)):
                 return False
             if exif:
                 facts[ORIENTATION] = _orientation(data, exif, exif_end, copied)
@@ -136,7 +142,7 @@ def _walk(data, first, end, facts, copied):
             return True
         if 0xC0 <= marker <= 0xCF and marker != 0xC4 and marker != 0xC8 and marker != 0xCC:
             channels = np.int64(data[at + 9]) if length >= 8 else 0
-            well = marker <= 0xC2 and (channels == 1 or channels == 3) and length == 8 + 3 * channels
+            well = marker <= 0xC2 and (channels == 1 or channels == 3 or channels == 4) and length == 8 + 3 * channels
             if facts[CHANNELS] or not well or data[at + 4] != 8:
                 return False
             facts[HEIGHT], facts[WIDTH], facts[CHANNELS] = u16(data, at + 5), u16(data, at + 7), channels

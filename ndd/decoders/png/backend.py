@@ -16,7 +16,6 @@ from ndd.types import DALIImageType
 if TYPE_CHECKING:
     from ndd.decoders.picture_batch import PictureBatch
 
-SIGNATURES = (b"\x89PNG",)
 _WORK = 8  # about as many bytes are moved for one encoded byte
 
 

@@ -14,7 +14,6 @@ from ndd.decoders.pnm import kernels
 if TYPE_CHECKING:
     from ndd.decoders.picture_batch import PictureBatch
 
-SIGNATURES = (b"P5", b"P6")
 _WORK = 2  # about as many bytes are moved for one encoded byte
 
 

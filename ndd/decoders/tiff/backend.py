@@ -17,7 +17,6 @@ from ndd.decoders.tiff import directory, kernels
 if TYPE_CHECKING:
     from ndd.decoders.picture_batch import PictureBatch
 
-SIGNATURES = (b"II*\0", b"MM\0*")
 _WORK = 4  # about as many bytes are moved for one encoded byte
 
 

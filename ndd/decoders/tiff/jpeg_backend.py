@@ -17,7 +17,6 @@ from ndd.types import DALIImageType
 if TYPE_CHECKING:
     from ndd.decoders.picture_batch import PictureBatch
 
-SIGNATURES = ()  # `backend.describe` reads their headers
 _WORK = 8  # about as many bytes are moved for one encoded byte
 
 
