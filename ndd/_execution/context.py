@@ -17,7 +17,7 @@ from ndd._execution import observation
 from ndd._execution.fork import around_fork
 from ndd._execution.invocation import Invocation, run_with_inputs, serving
 from ndd._execution.memoize import Memoized
-from ndd._execution.mode import remove_innermost
+from ndd._execution.mode import innermost
 from ndd._execution.signal_safe import start
 from ndd._execution.stream import Stream, chosen_stream, stream as to_stream
 from ndd._execution.threads import ThreadPool, default_pool
@@ -454,19 +454,25 @@ class EvalContext:
         me = threading.get_ident()
         if self._thread is not None and self._thread != me:
             raise RuntimeError("This EvalContext is in force on another thread: a context serves one thread at a time")
-        stack = _local.stack
-        self._device.__enter__()
+        stack, devices = _local.stack, Device._local.stack
+        scope = self._device._torch_scope()
         self._thread = me  # no call from here on: an exception of a signal handler comes before or after all of it
         self._depth += 1
+        devices += [(self._device, scope)]
         stack += [self]
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        remove_innermost(_local.stack, self, 0)
+        stack, devices = _local.stack, Device._local.stack
+        place = innermost(stack, self, 0)
+        del stack[place]  # no call from here on, as above
+        _, scope = devices[-1]
+        del devices[-1]
         self._depth -= 1
         if not self._depth:
             self._thread = None
-        self._device.__exit__(exc_type, exc_value, traceback)
+        if scope is not None:
+            scope.__exit__(exc_type, exc_value, traceback)
 
 
 def get_current_stream(device_id: int | None = None) -> Stream | None:

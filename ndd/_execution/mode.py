@@ -35,7 +35,7 @@ class EvalMode(Enum):
         return self
 
     def __exit__(self, exc_type: Any, exc_value: Any, traceback: Any) -> None:
-        remove_innermost(local.stack, self, 1)
+        del local.stack[innermost(local.stack, self, 1)]
         local.level = local.stack[-1].value
 
     @staticmethod
@@ -44,14 +44,13 @@ class EvalMode(Enum):
         return local.stack[-1]
 
 
-def remove_innermost(stack: list[Any], left: Any, base: int) -> None:
-    """Removes the innermost entry `left` from a stack of `with` blocks, above the `base` entries that always stay. `left`
+def innermost(stack: list[Any], left: Any, base: int) -> int:
+    """The place of the innermost entry `left` in a stack of `with` blocks, above the `base` entries that always stay. `left`
     need not be the last entry: generators end when they are dropped, in any order and on any thread. RuntimeError if it is
     missing."""
     for place in range(len(stack) - 1, base - 1, -1):
         if stack[place] is left:
-            del stack[place]
-            return
+            return place
     raise RuntimeError(
         f"{type(left).__name__}.__exit__: it is not in force on this thread; leave it on the thread that entered it"
     )

@@ -148,11 +148,16 @@ class Device:
         name = Device.type_from_dlpack(kind)
         return Device(name, None if name == "cpu" else int(number))
 
+    def _torch_scope(self) -> Any:
+        """torch's scope on this GPU, entered; None if it is torch's current one already."""
+        if self.device_type != "gpu" or self.device_id == _current_number() or not torch.cuda.is_available():
+            return None
+        scope: Any = torch.cuda.device(self.device_id)  # leaving it makes no context on the previous GPU
+        scope.__enter__()
+        return scope
+
     def __enter__(self) -> Device:
-        scope: Any = None
-        if self.device_type == "gpu" and self.device_id != _current_number() and torch.cuda.is_available():
-            scope = torch.cuda.device(self.device_id)  # leaving it makes no context on the previous GPU
-            scope.__enter__()
+        scope = self._torch_scope()
         Device._local.stack += [(self, scope)]  # not append(): after a call the handler of a signal may raise
         return self
 

@@ -20,7 +20,7 @@ are copied. Nothing waits for the GPU.
 
 | picture | backends on the CPU, the first choice first |
 | --- | --- |
-| baseline JPEG of 8 bits, gray or YCbCr, one scan, not turned | the kernel in `jpeg/`, then as below |
+| baseline JPEG of 8 bits, gray, YCbCr or RGB, one scan | the kernel in `jpeg/`, then as below |
 | JPEG of 8 bits, whole | simplejpeg, nvImageCodec |
 | window of a JPEG, lossless JPEG, JPEG of 12 or 16 bits | nvImageCodec |
 | baseline CMYK JPEG of Adobe, as RGB, not turned | the kernel in `jpeg/`, then as below |

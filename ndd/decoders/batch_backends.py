@@ -13,6 +13,8 @@ from ndd.decoders.jpeg.batch_headers import GOOD
 if TYPE_CHECKING:
     from ndd.decoders.picture_batch import PictureBatch
 
+Backends = list[tuple[str, Any]]
+"""Names and modules of type `BatchBackend`."""
 # By their names: how their files begin, and the modules, which are imported when such a file comes. The last of several
 # modules reads the headers for all of them.
 _OTHERS: dict[str, tuple[tuple[bytes, ...], tuple[str, ...]]] = {
@@ -38,7 +40,3 @@ def describe_others(batch: PictureBatch) -> None:
                 backends = [importlib.import_module(f"ndd.decoders.{module}") for module in modules]
                 backends[-1].describe(batch)
                 batch.backends += [(name, backend) for backend in backends]
-
-
-Backends = list[tuple[str, Any]]
-"""Names and modules of type `BatchBackend`."""

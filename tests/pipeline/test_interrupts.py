@@ -7,6 +7,7 @@ import pytest
 from interrupts import interrupted
 
 import ndd
+from ndd._tensor import Device
 from ndd.plugin.pytorch import DALIGenericIterator, LastBatchPolicy
 
 
@@ -117,3 +118,18 @@ def test_no_item_of_a_source_is_lost(prefetch):
         assert [item.item() for item in seen[:3]] == [0, 1, 2], stroke.place
         number += 1
     assert number > 20
+
+
+def test_no_device_stays_entered():
+    """Of a context that is interrupted where it is entered or left, and then left as `Pipeline.run` does."""
+    number, stroke, outer = 1, None, list(Device._local.stack)
+    while stroke is None or stroke.place is not None:
+        context, stroke = ndd.EvalContext(num_threads=1), interrupted(number)
+        with stroke:
+            context.__enter__()
+            context.__exit__(None, None, None)
+        while ndd.EvalContext.current() is context:
+            context.__exit__(None, None, None)
+        assert Device._local.stack == outer, stroke.place
+        number += 1
+    assert number > 3
