@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 FILE, FILE_BYTES, OUT, OUT_BYTES, ROWS, COLUMNS, TOP, LEFT, HIGH, WIDE, DEPTH, IS_BGR = range(12)
 USED_TOP, USED_LEFT, USED_BOTTOM, USED_RIGHT, NUMBERS = range(12, 17)
 _ANY = np.zeros(1, np.uint8)
+_ZERO, _ONE, _TWO, _THREE = (np.uint64(n) for n in range(4))
 
 
 def describe_by(look: Kernel, batch: PictureBatch) -> None:
@@ -92,14 +93,21 @@ def copy_pixels(pixels, at, stored, out, to, depth, count, swaps):
     if depth == stored and not swaps:
         copy_bytes(out.ctypes.data + to, pixels.ctypes.data + at, count * depth)
         return
-    first, last = (2, 0) if swaps else (0, 2)
+    # Indices without a sign need no check whether they count from the end.
+    source, target, step = np.uint64(at), np.uint64(to), np.uint64(stored)
+    first, last = (_TWO, _ZERO) if swaps else (_ZERO, _TWO)
+    if depth != 3:
+        for _ in range(count):
+            for c in range(np.uint64(depth)):
+                out[target + c] = pixels[source + c]
+            source += step
+            target += np.uint64(depth)
+        return
+    if stored < 3:
+        first, last = _ZERO, _ZERO
+    second = _ONE if stored >= 3 else _ZERO
     for _ in range(count):
-        if depth == 3 and stored >= 3:
-            out[to], out[to + 1], out[to + 2] = pixels[at + first], pixels[at + 1], pixels[at + last]
-        elif depth == 3:
-            out[to] = out[to + 1] = out[to + 2] = pixels[at]
-        else:
-            for c in range(depth):
-                out[to + c] = pixels[at + c]
-        at += stored
-        to += depth
+        red, green, blue = pixels[source + first], pixels[source + second], pixels[source + last]
+        out[target], out[target + _ONE], out[target + _TWO] = red, green, blue
+        source += step
+        target += _THREE

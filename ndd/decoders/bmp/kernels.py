@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._compiled.intrinsics import array_at, empty
+from ndd._compiled.intrinsics import array_at, empty, zeros
 from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import next_index
 from ndd.decoders.jpeg.batch_headers import BMP, CHANNELS, GOOD, HEIGHT, ORIENTATION, WIDTH
@@ -38,6 +38,7 @@ _HEADED = 54  # bytes of the smallest headers
 _LARGEST = 124  # bytes of the largest header after that of the file
 _MOST = 1_000_000  # rows or columns
 _ENTRY, _ALL = 4, 256  # bytes of a colour in the palette; colours
+_ONE, _TWO = np.uint64(1), np.uint64(2)
 
 
 @kernel(light=True)
@@ -134,23 +135,37 @@ def _decode(data, out, row):
     depth, bits = row[DEPTH], layout[_BITS]
     if not is_inside(row, out) or (depth != 3 and (depth != 1 or layout[_CHANNELS] != 1)):
         return False
+    colours = zeros(_ALL * 3, np.uint8)
+    if bits == 8:
+        _read_palette(data, layout, depth, row[IS_BGR] != 0, colours)
     for y in range(max(row[TOP], row[USED_TOP]), min(row[TOP] + row[HIGH], row[USED_BOTTOM])):
         stored = y if layout[_TOP_DOWN] else row[ROWS] - 1 - y
         at = layout[_START] + stored * layout[_STRIDE] + row[LEFT] * (bits // 8)
         to = (y - row[TOP]) * row[WIDE] * depth
         if bits == 8:
-            _look_up(data, at, layout[_PALETTE], layout[_COLOURS], out, to, depth, row[WIDE], row[IS_BGR] != 0)
+            _look_up(data, at, colours, out, to, depth, row[WIDE])
         else:  # blue is stored first
             copy_pixels(data, at, bits // 8, out, to, depth, row[WIDE], row[IS_BGR] == 0)
     return True
 
 
 @kernel(light=True)
-def _look_up(data, at, palette, colours, out, to, depth, count, is_bgr):
-    """Writes the colours of `count` pixels. Those beyond the palette are black."""
-    for x in range(count):
-        index = np.int64(data[at + x])
-        entry = palette + index * _ENTRY
+def _read_palette(data, layout, depth, is_bgr, colours):
+    """Fills `colours`, u8 `[256 * 3]`, zeros before, with the `depth` channels of each colour."""
+    for k in range(layout[_COLOURS]):
         for c in range(depth):
             # Blue is stored first. The colours of a gray palette are equal.
-            out[to + x * depth + c] = data[entry + (c if is_bgr else 2 - c)] if index < colours else 0
+            colours[k * depth + c] = data[layout[_PALETTE] + k * _ENTRY + (c if is_bgr else 2 - c)]
+
+
+@kernel
+def _look_up(data, at, colours, out, to, depth, count):
+    """Writes the colours of `count` pixels. Those beyond the palette are black."""
+    source, target, size = np.uint64(at), np.uint64(to), np.uint64(depth)
+    for _ in range(count):
+        entry = np.uint64(data[source]) * size
+        out[target] = colours[entry]
+        if depth == 3:
+            out[target + _ONE], out[target + _TWO] = colours[entry + _ONE], colours[entry + _TWO]
+        source += _ONE
+        target += size
