@@ -30,11 +30,11 @@ _U8 = np.dtype(np.uint8)
 def describe_others(batch: PictureBatch) -> None:
     """Reads the headers of the common files other than JPEGs, and adds their backends to the batch. A format's kernel is asked,
     and compiled, if a file has its signature."""
+    addresses, sizes = batch.operand.pointers().tolist(), batch.operand.sizes.tolist()
     for i in np.flatnonzero(batch.facts[:, GOOD] == 0).tolist():
         if batch.facts[i, GOOD]:
             continue
-        start = memory_at(int(batch.operand.pointers()[i]), min(int(batch.operand.sizes[i]), _LONGEST_SIGNATURE), _U8)
-        text = start.tobytes()
+        text = memory_at(addresses[i], min(sizes[i], _LONGEST_SIGNATURE), _U8).tobytes()
         for name, (signatures, modules) in _OTHERS.items():
             if text.startswith(signatures) and not any(known == name for known, _ in batch.backends):
                 backends = [importlib.import_module(f"ndd.decoders.{module}") for module in modules]
