@@ -30,6 +30,8 @@ _U8 = np.dtype(np.uint8)
 def describe_others(batch: PictureBatch) -> None:
     """Reads the headers of the common files other than JPEGs, and adds their backends to the batch. A format's kernel is asked,
     and compiled, if a file has its signature."""
+    if 0 not in batch.facts[:, GOOD]:
+        return
     addresses, sizes = batch.operand.pointers().tolist(), batch.operand.sizes.tolist()
     for i in np.flatnonzero(batch.facts[:, GOOD] == 0).tolist():
         if batch.facts[i, GOOD]:

@@ -138,7 +138,7 @@ class PictureBatch:
     def shapes(self) -> np.ndarray:
         """The shapes of the results, HWC as int64 `[N, 3]`; zeros for bad samples."""
         kind = self.options.output_type
-        shapes = np.empty((len(self), 3), np.int64)
+        shapes = np.empty((self.operand.n, 3), np.int64)
         shapes[:, :2] = self.extents() if self.windows is None else self.windows[:, 2:] - self.windows[:, :2]
         shapes[:, 2] = 1 if kind == DALIImageType.GRAY else 3
         if kind == DALIImageType.ANY_DATA:
@@ -172,10 +172,10 @@ class PictureBatch:
 
     def _decode_common(self, samples: list[int]) -> set[int]:
         """Decodes as many of these samples as compiled code can. Returns those that it tried; some may have failed."""
-        if len(self) == 1:
+        if self.operand.n == 1:
             return set()  # a single picture costs less in `decode`
         suitable = [backend.suitable(self.facts, self.options) for _, backend in self.backends]
-        if self.errors or len(samples) != len(self):
+        if self.errors or len(samples) != self.operand.n:
             wanted = set(samples).difference(self.errors)
             suitable = [np.array([i for i in numbers.tolist() if i in wanted], np.int64) for numbers in suitable]
         tried = np.concatenate(suitable)
@@ -198,7 +198,7 @@ class PictureBatch:
 
     def _room_for(self, samples: np.ndarray) -> Decoded:
         """Memory for these samples, none decoded yet."""
-        shapes, n = self.shapes(), len(self)
+        shapes, n = self.shapes(), self.operand.n
         lengths = shapes[:, 0] * shapes[:, 1] * shapes[:, 2]
         if len(samples) != n:
             lengths = np.where(np.bincount(samples, minlength=n), lengths, 0)
@@ -225,7 +225,7 @@ class PictureBatch:
         if not kept:
             store = empty_store(store.dtype, store.layout, store.device, self._extents_of_any())
         store.dropped = dropped
-        if self.sources and len(kept) != len(self):
+        if self.sources and len(kept) != self.operand.n:
             store.source_info = [self.sources[i] for i in kept]
         return store
 
@@ -234,7 +234,7 @@ class PictureBatch:
         channels = 1 if self.options.output_type == DALIImageType.GRAY else 3
         if self.options.output_type == DALIImageType.ANY_DATA:
             channels = 0
-        windows, count = None if self.call.op.random else self.windows_of, len(self)
+        windows, count = None if self.call.op.random else self.windows_of, self.operand.n
         sides = windows and infer_extents(
             lambda shapes: windows(np.array(shapes * count, np.int64))[1][:1].tolist(), [((0, 0), "HW")]
         )
@@ -262,8 +262,7 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
         batch = PictureBatch(call, operand, arguments)
         if len(batch) > 1:  # Python reads the header of one picture in less time
             _jpeg.describe(batch)
-            if not batch.facts[:, GOOD].all():
-                describe_others(batch)
+            describe_others(batch)
         if windows is not None:
             batch.read_headers()
             cut(batch, further, arguments)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ndd._compiled.jit import Kernel, kernel
 from ndd._cpu.element_copies import copy_bytes
+from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Decoded, Options
 from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, WIDTH
 from ndd.types import DALIImageType
@@ -76,6 +77,12 @@ def picture_table(batch: PictureBatch, decoded: Decoded) -> np.ndarray:
 def largest_first(batch: PictureBatch, samples: np.ndarray) -> np.ndarray:
     """The order of decoding, so that no thread works on a large picture at the end while the others are idle."""
     return samples[np.argsort(-batch.operand.sizes[samples], kind="stable")]
+
+
+def seats(batch: PictureBatch, order: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
+    """Memory for the threads of a loop: u8 `[S, room]`, a row for each, and int64 `[S]`, whether a thread uses the row."""
+    count = min(batch.call.threads, len(order))
+    return host_empty((count * room,), np.uint8).reshape(count, room), np.zeros(count, np.int64)
 
 
 @kernel(light=True)

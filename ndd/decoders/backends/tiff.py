@@ -301,7 +301,7 @@ def _chunks(data: np.ndarray, layout: _Layout, part: Window) -> Iterator[Chunk]:
                     raise ValueError("a chunk ends beyond the file")
                 if top < y1 and left < x1 and top + high > y0 and left + columns > x0:
                     read += size
-                    if read > max(tiff.ALWAYS_READ, tiff.MOST_READ * len(data)):
+                    if read > tiff.most_read(len(data)):
                         raise Unreadable("chunks that overlap")  # libtiff would take hours, too
                     yield Chunk(data[place : place + size], plane, top, left, high)
 

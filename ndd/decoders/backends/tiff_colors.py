@@ -41,6 +41,13 @@ def _of_inks(inks: np.ndarray, channels: int) -> np.ndarray:
     return colours
 
 
+@kernel(light=True)
+def mixed(colour, black, bits):
+    """The product of two shares of full brightness, u32, as such a share of `bits` bits: product // full."""
+    product = colour * black + np.uint32(1)
+    return (product + (product >> bits)) >> bits
+
+
 @kernel
 def _mix(inks, colours):
     height, width, channels = colours.shape
@@ -51,9 +58,7 @@ def _mix(inks, colours):
         for x in range(width):
             black = full - np.uint32(row[x, 3])
             for c in range(3):
-                product = (full - np.uint32(row[x, c])) * black
-                # The same as product // full.
-                target[x, c] = (product + np.uint32(1) + (product + np.uint32(1) >> bits)) >> bits
+                target[x, c] = mixed(full - np.uint32(row[x, c]), black, bits)
         if channels == 4:
             for x in range(width):
                 target[x, 3] = full

@@ -13,7 +13,7 @@ import numpy as np
 
 from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Window
-from ndd.decoders.headers.tiff_directory import ALWAYS_READ, MOST_READ
+from ndd.decoders.headers.tiff_directory import most_read
 from ndd.decoders.jpeg import backend as _jpeg
 from ndd.decoders.jpeg.segments import SCAN, segments
 
@@ -53,7 +53,7 @@ def pixels(
         pieces += np.frombuffer(head, np.uint8), chunk.stored[len(_START) :]
         begins.append(at)
         at += len(head) + len(chunk.stored) - len(_START)
-        if at > max(ALWAYS_READ, MOST_READ * size):
+        if at > most_read(size):
             raise ValueError("chunks that overlap")
         top, left = max(y0, chunk.top), max(x0, chunk.left)
         bottom, right = min(y1, chunk.top + chunk.rows), min(x1, chunk.left + columns)

@@ -10,7 +10,7 @@ import numpy as np
 from ndd._compiled.intrinsics import array_at, empty, zeros
 from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import next_index
-from ndd.decoders.jpeg.batch_headers import BMP, CHANNELS, GOOD, HEIGHT, ORIENTATION, WIDTH
+from ndd.decoders.jpeg.batch_headers import BMP, CHANNELS, GOOD, HEIGHT, ORIENTATION, WIDTH, number
 from ndd.decoders.picture_table import (
     COLUMNS,
     DEPTH,
@@ -42,15 +42,6 @@ _ONE, _TWO = np.uint64(1), np.uint64(2)
 
 
 @kernel(light=True)
-def _number(data, at, size):
-    """The number of 2 or 4 bytes at this place."""
-    value = np.int64(0)
-    for k in range(size):
-        value |= np.int64(data[at + k]) << (8 * k)
-    return value
-
-
-@kernel(light=True)
 def _signed(value):
     """A number of 32 bits with a sign."""
     return value - (value >> 31 << 32)
@@ -62,9 +53,9 @@ def read_layout(data, layout):
     total = np.int64(len(data))
     if total < _HEADED or data[0] != 0x42 or data[1] != 0x4D:
         return False
-    start, size = _number(data, 10, 4), _number(data, 14, 4)
-    width, height = _signed(_number(data, 18, 4)), _signed(_number(data, 22, 4))
-    bits, compression, colours = _number(data, 28, 2), _number(data, 30, 4), _number(data, 46, 4)
+    start, size = number(data, 10, 4, True), number(data, 14, 4, True)
+    width, height = _signed(number(data, 18, 4, True)), _signed(number(data, 22, 4, True))
+    bits, compression, colours = number(data, 28, 2, True), number(data, 30, 4, True), number(data, 46, 4, True)
     end = 14 + size
     if size < 40 or size > _LARGEST or compression != 0 or end > total:
         return False

@@ -20,9 +20,13 @@ SIGNED_KINDS = (6, 8, 9, 17)  # of whole numbers
 _CODES = {1: "B", SHORT: "H", 4: "I", 16: "Q"}  # of the types of whole numbers: BYTE, SHORT, LONG, LONG8
 _RATIONAL, _UNDEFINED = 5, 7
 _MOST_ENTRIES = 4096
-# Chunks may lie on top of one another. So many bytes of chunks are read for each byte of the file, or so many of any file: a few
-# bytes that many chunks share must not cost hours.
-MOST_READ, ALWAYS_READ = 8, 1 << 20
+_MOST_READ, _ALWAYS_READ = 8, 1 << 20  # bytes of chunks for each byte of the file, or of any file
+
+
+def most_read(nbytes: int) -> int:
+    """The most bytes of chunks that are read from a file of so many bytes. Chunks may lie on top of one another, and a few bytes
+    that many chunks share must not cost hours."""
+    return max(_ALWAYS_READ, _MOST_READ * nbytes)
 
 
 class Entry(NamedTuple):

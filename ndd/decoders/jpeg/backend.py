@@ -28,6 +28,7 @@ from ndd.decoders.jpeg.batch_headers import (
     WHOLE,
     WIDTH,
 )
+from ndd.decoders.picture_table import describe_by, largest_first, seats
 from ndd.decoders.pixels import as_stored
 from ndd.types import DALIImageType
 
@@ -52,10 +53,8 @@ def _scratch(nbytes: int) -> np.ndarray:
 
 
 def describe(batch: PictureBatch) -> None:
-    """Reads the headers of the common JPEGs. A picture that is too large is an error of its sample."""
-    addresses, sizes = np.ascontiguousarray(batch.operand.pointers()), np.ascontiguousarray(batch.operand.sizes)
-    batch_headers.look(addresses, sizes, _ANY, batch.facts)
-    batch.refuse_large()
+    """Reads the headers of the common JPEGs."""
+    describe_by(batch_headers.look, batch)
 
 
 def _can_make(options: Options) -> bool:
@@ -69,7 +68,7 @@ def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
     pixels = facts[:, HEIGHT] * facts[:, WIDTH]
     fits = (facts[:, SCANS] == WHOLE) | ((facts[:, SCANS] == PROGRESSIVE) & (pixels <= progressive.MOST_PIXELS))
     fits &= facts[:, GOOD] == JPEG
-    if options.output_type != DALIImageType.GRAY and (facts[:, GOOD] == COLOUR_JPEG).any():
+    if options.output_type != DALIImageType.GRAY and COLOUR_JPEG in facts[:, GOOD]:
         channels = facts[:, CHANNELS]
         as_rgb = channels == 3
         if options.output_type == DALIImageType.RGB:  # DALI decodes turned CMYK with OpenCV, whose colours differ
@@ -81,15 +80,17 @@ def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
 def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
     """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. A kernel decodes none while it is being
     compiled."""
-    part, facts = np.zeros((len(batch), 4), np.int64), batch.facts
+    facts = batch.facts
+    part = np.zeros((len(facts), 4), np.int64)
     if batch.windows is not None:
         part[:] = batch.windows
     elif batch.seen is not None:
         part[:] = batch.seen
     else:
         part[:, 2:] = facts[:, HEIGHT : WIDTH + 1]
-    if batch.options.adjust_orientation and (facts[samples, ORIENTATION] != 1).any():
-        turned, samples = (samples[(facts[samples, ORIENTATION] != 1) == is_turned] for is_turned in (True, False))
+    is_turned = facts[samples, ORIENTATION] != 1
+    if batch.options.adjust_orientation and True in is_turned:
+        turned, samples = samples[is_turned], samples[~is_turned]
         if batch.windows is None and batch.seen is None:
             part[:, 2:] = batch.extents()  # upright
         _decode_turned(batch, turned, decoded, part)
@@ -144,12 +145,9 @@ def _decode_by(loop: Kernel, batch: PictureBatch, samples: np.ndarray, decoded: 
         places[:, 4:6] = part[:, :2]
     places[:, 6:8] = shapes[:, 1:]
     places[:, 8] = (batch.facts[:, GOOD] == COLOUR_JPEG) & (batch.facts[:, CHANNELS] == 3)
-    # The largest first, so that no thread works on one at the end while the others are idle.
-    order = samples[np.argsort(-sizes[samples], kind="stable")]
+    order = largest_first(batch, samples)
     room = baseline.room(int(sizes[order[0]]), int((places[samples, 3] - places[samples, 1]).max()))
-    seats = min(call.threads, len(order))
-    scratch, taken = host_empty((seats * room,), np.uint8).reshape(seats, room), np.zeros(seats, np.int64)
-    arguments = (order, pictures, scratch, taken, decoded.done)
+    arguments = (order, pictures, *seats(batch, order, room), decoded.done)
     work = _WORK * int(np.add.reduce(sizes[samples]))
     call.parallel_for(loop, arguments, len(order), work, (operand, decoded.memory))
 

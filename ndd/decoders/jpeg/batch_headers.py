@@ -17,15 +17,7 @@ from ndd._tensor.memory import memory_at
 # EXIF orientation, and the scans of a JPEG: WHOLE if its first scan has all components (decoders stop after that scan),
 # PROGRESSIVE, or 0.
 GOOD, HEIGHT, WIDTH, CHANNELS, ORIENTATION, SCANS, FACTS = 0, 1, 2, 3, 4, 5, 6
-JPEG, PNG, TIFF, BMP, PNM, JPEG_TIFF, COLOUR_JPEG = (
-    1,
-    2,
-    3,
-    4,
-    5,
-    6,
-    7,
-)  # the last one codes RGB or CMYK instead of YCbCr
+JPEG, PNG, TIFF, BMP, PNM, JPEG_TIFF, COLOUR_JPEG = range(1, 8)  # the last one codes RGB or CMYK instead of YCbCr
 WHOLE, PROGRESSIVE = 1, 2
 
 _LEAST = 10  # bytes of a frame header, with its marker
@@ -181,29 +173,30 @@ def _orientation(data, at, end, copied):
     if end - at < 8 or data[at] != data[at + 1] or (data[at] != 0x49 and data[at] != 0x4D):
         return 1
     little = data[at] == 0x49
-    if _number(data, at + 2, 2, little) == 43:
+    if number(data, at + 2, 2, little) == 43:
         return 0
-    start = at + _number(data, at + 4, 4, little)
+    start = at + number(data, at + 4, 4, little)
     if start + 2 > end:
         return 1
-    count = min(_number(data, start, 2, little), _ENTRIES)
+    count = min(number(data, start, 2, little), _ENTRIES)
     for entry in range(start + 2, start + 2 + 12 * count, 12):
         if entry + 4 > end:
             return 1
-        kind = _number(data, entry + 2, 2, little)
-        if not copied and kind == _BYTE and _number(data, entry, 2, little) == _TAG:
+        kind = number(data, entry + 2, 2, little)
+        if not copied and kind == _BYTE and number(data, entry, 2, little) == _TAG:
             return 0
-        if _number(data, entry, 2, little) == _TAG and kind in (_SHORT, _LONG):
+        if number(data, entry, 2, little) == _TAG and kind in (_SHORT, _LONG):
             size = 2 if kind == _SHORT else 4
             if entry + 8 + size > end:
                 return 1
-            value = _number(data, entry + 8, size, little)
+            value = number(data, entry + 8, size, little)
             return value if 1 <= value <= 8 else 1
     return 1
 
 
 @kernel(light=True)
-def _number(data, at, size, little):
+def number(data, at, size, little):
+    """The number of `size` bytes at this place, which lies inside `data`."""
     value = np.int64(0)
     for k in range(size):
         value = (value << 8) | np.int64(data[at + size - 1 - k if little else at + k])

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Decoded, Options
 from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, PNG, WIDTH
-from ndd.decoders.picture_table import decode_by, describe_by, largest_first
+from ndd.decoders.picture_table import decode_by, describe_by, largest_first, seats
 from ndd.decoders.png import kernels, libdeflate, libpng
 from ndd.types import DALIImageType
 
@@ -37,9 +36,7 @@ def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> 
     compiled."""
     order, facts = largest_first(batch, samples), batch.facts
     room = int((batch.operand.sizes[order] + _filtered_bytes(facts[order])).max())
-    seats = min(batch.call.threads, len(order))
-    scratch, taken = host_empty((seats * room,), np.uint8).reshape(seats, room), np.zeros(seats, np.int64)
-    decode_by(kernels.decode_loop, batch, order, decoded, _WORK, scratch, taken, libdeflate.available())
+    decode_by(kernels.decode_loop, batch, order, decoded, _WORK, *seats(batch, order, room), libdeflate.available())
 
 
 def _filtered_bytes(facts: np.ndarray) -> np.ndarray:

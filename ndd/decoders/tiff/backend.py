@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Decoded, Options
 from ndd.decoders.backends import libzstd
 from ndd.decoders.jpeg.batch_headers import CHANNELS, HEIGHT, TIFF, WIDTH
-from ndd.decoders.picture_table import decode_by, describe_by, largest_first, suitable_for
+from ndd.decoders.picture_table import decode_by, describe_by, largest_first, seats, suitable_for
 from ndd.decoders.png import libdeflate
 from ndd.decoders.tiff import directory, kernels
 
@@ -35,7 +34,5 @@ def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> 
     compiled."""
     order, facts = largest_first(batch, samples), batch.facts
     room = directory.most_chunk_bytes(facts[order, HEIGHT], facts[order, WIDTH], facts[order, CHANNELS])
-    seats = min(batch.call.threads, len(order))
-    scratch, taken = host_empty((seats * room,), np.uint8).reshape(seats, room), np.zeros(seats, np.int64)
     libraries = libdeflate.available(), libzstd.available()
-    decode_by(kernels.decode_loop, batch, order, decoded, _WORK, scratch, taken, *libraries)
+    decode_by(kernels.decode_loop, batch, order, decoded, _WORK, *seats(batch, order, room), *libraries)

@@ -12,6 +12,7 @@ import numpy as np
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
 from ndd.decoders.headers import tiff_directory as tiff
+from ndd.decoders.jpeg.batch_headers import number
 
 # What `read_layout` finds out: the size, channels, compression, whether numbers are differences from the pixel on the left,
 # rows and columns of a chunk, whether chunks are tiles, the numbers of chunks, their bytes in the file: place, and bytes of a
@@ -29,7 +30,6 @@ _MOST_TAGS = 4096
 _MOST = 1_000_000  # rows or columns
 _LARGEST_RATIO = 1100  # of unpacked to packed bytes, so that a few bytes cannot claim gigabytes
 _SPARE = 1 << 20  # bytes that a tile may have beyond those of the picture
-_MOST_READ, _ALWAYS_READ = tiff.MOST_READ, tiff.ALWAYS_READ
 MOST_TABLES = 4096  # bytes; the standard's take 574
 _SHORT, _LONG, _BYTES = tiff.SHORT, 4, 7
 _UNSIGNED, _GRAY, _RGB, _CMYK, _YCBCR, _HORIZONTAL = tiff.UNSIGNED, tiff.GRAY, tiff.RGB, tiff.CMYK, tiff.YCBCR, 2
@@ -46,15 +46,6 @@ _TAGS = np.array([
 ) = range(len(_TAGS))  # fmt: skip
 
 
-@kernel(light=True)
-def number(data, at, size, is_big):
-    """The number of 2 or 4 bytes at this place, which lies inside `data`."""
-    value = np.int64(0)
-    for k in range(size):
-        value |= np.int64(data[at + k]) << (8 * (size - 1 - k if is_big else k))
-    return value
-
-
 @kernel
 def _find_tags(data, entries):
     """Fills `entries`, int64 `[tags, 3]`: how many numbers each of `_TAGS` has, 0 without the tag, the first byte of the numbers,
@@ -65,14 +56,14 @@ def _find_tags(data, entries):
     if total < _TAGS_AT or data[0] != data[1] or (data[0] != 0x49 and data[0] != 0x4D):
         return -1
     is_big = data[0] == 0x4D
-    start = number(data, 4, 4, is_big)
-    if number(data, 2, 2, is_big) != 42 or start > total - 2:
+    start = number(data, 4, 4, not is_big)
+    if number(data, 2, 2, not is_big) != 42 or start > total - 2:
         return -1
-    tags, last, k = number(data, start, 2, is_big), np.int64(-1), 0
+    tags, last, k = number(data, start, 2, not is_big), np.int64(-1), 0
     if tags > _MOST_TAGS or tags * _TAG > total - start - 2:
         return -1
     for at in range(start + 2, start + 2 + tags * _TAG, _TAG):
-        tag = number(data, at, 2, is_big)
+        tag = number(data, at, 2, not is_big)
         if tag <= last:
             return -1
         last = tag
@@ -80,11 +71,11 @@ def _find_tags(data, entries):
             k += 1
         if k == len(_TAGS) or _TAGS[k] != tag:
             continue
-        kind, count, place = number(data, at + 2, 2, is_big), number(data, at + 4, 4, is_big), at + 8
+        kind, count, place = number(data, at + 2, 2, not is_big), number(data, at + 4, 4, not is_big), at + 8
         are_tables = k == _JPEG_TABLES
         size = np.int64(1 if are_tables else 2 if kind == _SHORT else 4)
         if count * size > 4:
-            place = number(data, at + 8, 4, is_big)
+            place = number(data, at + 8, 4, not is_big)
         is_known = kind == _BYTES if are_tables else kind in (_SHORT, _LONG)
         if not is_known or count == 0 or place > total or count * size > total - place:
             return -1
@@ -96,7 +87,7 @@ def _find_tags(data, entries):
 def _value(data, entries, tag, default, is_big):
     """The only number of a tag; `default` without the tag, -1 if there are several."""
     if entries[tag, 0] == 1:
-        return number(data, entries[tag, 1], entries[tag, 2], is_big)
+        return number(data, entries[tag, 1], entries[tag, 2], not is_big)
     return np.int64(-1 if entries[tag, 0] else default)
 
 
@@ -105,7 +96,7 @@ def _all_are(data, entries, tag, expected, is_big):
     """Whether a tag is missing, or all of its numbers are the expected one."""
     matching = 0
     for k in range(entries[tag, 0]):
-        matching += number(data, entries[tag, 1] + k * entries[tag, 2], entries[tag, 2], is_big) == expected
+        matching += number(data, entries[tag, 1] + k * entries[tag, 2], entries[tag, 2], not is_big) == expected
     return matching == entries[tag, 0]
 
 
@@ -173,7 +164,7 @@ def _has_jpegs(data, entries, is_big):
     """Whether the tags that only JPEGs need are usual."""
     for k in range(entries[_SUBSAMPLING, 0]):
         step = entries[_SUBSAMPLING, 2]
-        if number(data, entries[_SUBSAMPLING, 1] + k * step, step, is_big) not in (1, 2, 4):
+        if number(data, entries[_SUBSAMPLING, 1] + k * step, step, not is_big) not in (1, 2, 4):
             return False
     at, count = entries[_JPEG_TABLES, 1], entries[_JPEG_TABLES, 0]
     if entries[_SUBSAMPLING, 0] not in (0, 2) or count > MOST_TABLES:
@@ -188,8 +179,8 @@ def _has_jpegs(data, entries, is_big):
 def chunk_of(data, layout, chunk):
     """The place and the bytes of a chunk; -1 twice if it ends beyond the file."""
     is_big, place, size = layout[IS_BIG] != 0, layout[PLACE_BYTES], layout[SIZE_BYTES]
-    size = number(data, layout[SIZES] + chunk * size, size, is_big)
-    place = number(data, layout[PLACES] + chunk * place, place, is_big)
+    size = number(data, layout[SIZES] + chunk * size, size, not is_big)
+    place = number(data, layout[PLACES] + chunk * place, place, not is_big)
     if layout[COMPRESSION] == NONE and layout[COUNT] == 1:  # as libtiff does
         size = max(np.int64(len(data)) - place, 0)
     if place > len(data) or size > len(data) - place:
@@ -197,10 +188,7 @@ def chunk_of(data, layout, chunk):
     return place, size
 
 
-@kernel(light=True)
-def most_read(nbytes):
-    """The most bytes of chunks that are read from a file of so many bytes."""
-    return max(_ALWAYS_READ, _MOST_READ * nbytes)
+most_read = kernel(tiff.most_read, light=True)
 
 
 def most_chunk_bytes(heights: np.ndarray, widths: np.ndarray, channels: np.ndarray) -> int:

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Decoded, Options
 from ndd.decoders.jpeg.baseline import room
 from ndd.decoders.jpeg.batch_headers import JPEG_TIFF, WIDTH
-from ndd.decoders.picture_table import decode_by, largest_first, suitable_for
+from ndd.decoders.picture_table import decode_by, largest_first, seats, suitable_for
 from ndd.decoders.tiff import directory, jpeg_kernels
 from ndd.types import DALIImageType
 
@@ -34,6 +33,4 @@ def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> 
     order = largest_first(batch, samples)
     largest = int(batch.operand.sizes[order[0]]) + directory.MOST_TABLES
     nbytes = largest + room(largest, int(batch.facts[order, WIDTH].max()))
-    seats = min(batch.call.threads, len(order))
-    scratch, taken = host_empty((seats * nbytes,), np.uint8).reshape(seats, nbytes), np.zeros(seats, np.int64)
-    decode_by(jpeg_kernels.decode_loop, batch, order, decoded, _WORK, scratch, taken)
+    decode_by(jpeg_kernels.decode_loop, batch, order, decoded, _WORK, *seats(batch, order, nbytes))

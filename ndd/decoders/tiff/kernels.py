@@ -10,6 +10,7 @@ from ndd._compiled.intrinsics import array_at, empty
 from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import next_index
 from ndd.decoders.backends.libzstd import decompress as decompress_zstandard
+from ndd.decoders.backends.tiff_colors import mixed
 from ndd.decoders.backends.tiff_lzw import unpack as unpack_lzw
 from ndd.decoders.backends.tiff_packbits import unpack as unpack_packbits
 from ndd.decoders.backends.tiff_predictor import add_left
@@ -176,9 +177,7 @@ def _mix_inks(inks, out, count, depth, is_bgr):
     for x in range(count):
         black = np.uint32(255) - np.uint32(inks[4 * x + 3])
         for c in range(3):
-            product = (np.uint32(255) - np.uint32(inks[4 * x + c])) * black + np.uint32(1)
-            out[depth * x + (2 - c if is_bgr else c)] = (product + (product >> np.uint32(8))) >> np.uint32(
-                8
-            )  # product // 255
+            colour = np.uint32(255) - np.uint32(inks[4 * x + c])
+            out[depth * x + (2 - c if is_bgr else c)] = mixed(colour, black, np.uint32(8))
         if depth == 4:
             out[4 * x + 3] = 255
