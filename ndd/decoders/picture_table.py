@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ndd._compiled.jit import Kernel, kernel
+from ndd._compiled.intrinsics import array_at, empty
+from ndd._compiled.jit import Kernel, from_template, kernel
+from ndd._compiled.sample_loops import next_index
 from ndd._cpu.element_copies import copy_bytes
 from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Decoded, Options
-from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, WIDTH
+from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, ORIENTATION, WIDTH
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:
@@ -118,3 +120,43 @@ def copy_pixels(pixels, at, stored, out, to, depth, count, swaps):
         out[target], out[target + _ONE], out[target + _TWO] = red, green, blue
         source += step
         target += _THREE
+
+
+def kernels_of(read_layout: Kernel, copy_rows: Kernel, kind: int, numbers: int) -> tuple[Kernel, Kernel]:
+    """The kernels `look` and `decode_loop` of a format whose pixels are only copied.
+
+    Args:
+        read_layout: `(data, layout)` fills `layout`, int64 `[numbers]`, which begins with height, width and channels. Returns
+            whether the file is a common one with all of its pixels.
+        copy_rows: `(data, layout, out, row)` writes the window of a picture. Returns whether it could.
+        kind: the format, for `facts[:, GOOD]`.
+    """
+    names = {"read_layout": read_layout, "copy_rows": copy_rows, "kind": kind, "numbers": numbers}
+    look = from_template(_look, read_layout.function, "_of_batch", {}, **names)
+    look.fallback(lambda addresses, sizes, like, facts: None)  # Python reads all of them
+    loop = from_template(_decode_loop, copy_rows.function, "_of_batch", {}, **names)
+    loop.fallback(lambda *args: False)
+    return look, loop
+
+
+def _look(addresses, sizes, like, facts):
+    layout = empty(numbers, np.int64)  # type: ignore[name-defined]  # noqa: F821
+    for i in range(len(sizes)):
+        row = facts[i]
+        if row[GOOD] == 0 and read_layout(array_at(addresses[i], sizes[i], like), layout):  # type: ignore[name-defined]  # noqa: F821
+            row[GOOD], row[HEIGHT], row[WIDTH] = kind, layout[0], layout[1]  # type: ignore[name-defined]  # noqa: F821
+            row[CHANNELS], row[ORIENTATION] = layout[2], 1
+
+
+def _decode_loop(counter, limit, order, pictures, like, done):
+    layout = empty(numbers, np.int64)  # type: ignore[name-defined]  # noqa: F821
+    for _ in range(limit):
+        turn = next_index(counter)
+        if turn >= len(order):
+            break
+        row = pictures[order[turn]]
+        data, out = array_at(row[FILE], row[FILE_BYTES], like), array_at(row[OUT], row[OUT_BYTES], like)
+        # The header must not have changed since the memory for the pixels was allocated.
+        same = read_layout(data, layout) and row[ROWS] == layout[0] and row[COLUMNS] == layout[1]  # type: ignore[name-defined]  # noqa: F821
+        done[order[turn]] = same and is_inside(row, out) and copy_rows(data, layout, out, row)  # type: ignore[name-defined]  # noqa: F821
+    return True

@@ -7,27 +7,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._compiled.intrinsics import array_at, empty, zeros
+from ndd._compiled.intrinsics import zeros
 from ndd._compiled.jit import kernel
-from ndd._compiled.sample_loops import next_index
-from ndd.decoders.jpeg.batch_headers import BMP, CHANNELS, GOOD, HEIGHT, ORIENTATION, WIDTH, number
+from ndd.decoders.jpeg.batch_headers import BMP, number
 from ndd.decoders.picture_table import (
-    COLUMNS,
     DEPTH,
-    FILE,
-    FILE_BYTES,
     HIGH,
     IS_BGR,
     LEFT,
-    OUT,
-    OUT_BYTES,
     ROWS,
     TOP,
     USED_BOTTOM,
     USED_TOP,
     WIDE,
     copy_pixels,
-    is_inside,
+    kernels_of,
 )
 
 # What `read_layout` finds out: the size, channels of the result, bits of a pixel, whether the first row is at the top, the
@@ -79,52 +73,9 @@ def read_layout(data, layout):
 
 
 @kernel
-def look(addresses, sizes, like, facts):
-    """Fills `facts`, int64 `[N, FACTS]`, of the common BMPs among the files whose headers are not known yet, `sizes[i]` bytes
-    at `addresses[i]`. `like` is any array of u8."""
-    layout = empty(LAYOUT, np.int64)
-    for i in range(len(sizes)):
-        row = facts[i]
-        if row[GOOD] == 0 and read_layout(array_at(addresses[i], sizes[i], like), layout):
-            row[GOOD], row[HEIGHT], row[WIDTH] = BMP, layout[_HEIGHT], layout[_WIDTH]
-            row[CHANNELS], row[ORIENTATION] = layout[_CHANNELS], 1
-
-
-@look.fallback
-def _(addresses, sizes, like, facts):
-    pass  # Python reads all of them
-
-
-@kernel
-def decode_loop(counter, limit, order, pictures, like, done):
-    """Decodes up to `limit` pictures in the order `order`, which threads share. Returns True.
-
-    Args:
-        pictures: int64 `[N, NUMBERS]`, see `picture_table`.
-        like: any array of u8.
-        done: bool `[N]`, set for each picture that is decoded.
-    """
-    for _ in range(limit):
-        turn = next_index(counter)
-        if turn >= len(order):
-            break
-        row = pictures[order[turn]]
-        data, out = array_at(row[FILE], row[FILE_BYTES], like), array_at(row[OUT], row[OUT_BYTES], like)
-        done[order[turn]] = _decode(data, out, row)
-    return True
-
-
-decode_loop.fallback(lambda *args: False)
-
-
-@kernel
-def _decode(data, out, row):
-    layout = empty(LAYOUT, np.int64)
-    # The header must not have changed since the memory for the pixels was allocated.
-    if not read_layout(data, layout) or row[ROWS] != layout[_HEIGHT] or row[COLUMNS] != layout[_WIDTH]:
-        return False
+def _copy_rows(data, layout, out, row):
     depth, bits = row[DEPTH], layout[_BITS]
-    if not is_inside(row, out) or (depth != 3 and (depth != 1 or layout[_CHANNELS] != 1)):
+    if depth != 3 and (depth != 1 or layout[_CHANNELS] != 1):
         return False
     colours = zeros(_ALL * 3, np.uint8)
     if bits == 8:
@@ -160,3 +111,6 @@ def _look_up(data, at, colours, out, to, depth, count):
             out[target + _ONE], out[target + _TWO] = colours[entry + _ONE], colours[entry + _TWO]
         source += _ONE
         target += size
+
+
+look, decode_loop = kernels_of(read_layout, _copy_rows, BMP, LAYOUT)

@@ -7,27 +7,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from ndd._compiled.intrinsics import array_at, empty
 from ndd._compiled.jit import kernel
-from ndd._compiled.sample_loops import next_index
-from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, ORIENTATION, PNM, WIDTH
+from ndd.decoders.jpeg.batch_headers import PNM
 from ndd.decoders.picture_table import (
     COLUMNS,
     DEPTH,
-    FILE,
-    FILE_BYTES,
     HIGH,
     IS_BGR,
     LEFT,
-    OUT,
-    OUT_BYTES,
-    ROWS,
     TOP,
     USED_BOTTOM,
     USED_TOP,
     WIDE,
     copy_pixels,
-    is_inside,
+    kernels_of,
 )
 
 # What `read_layout` finds out: the size, channels, and the first byte of the pixels.
@@ -81,55 +74,15 @@ def read_layout(data, layout):
 
 
 @kernel
-def look(addresses, sizes, like, facts):
-    """Fills `facts`, int64 `[N, FACTS]`, of the common PNMs among the files whose headers are not known yet, `sizes[i]` bytes
-    at `addresses[i]`. `like` is any array of u8."""
-    layout = empty(LAYOUT, np.int64)
-    for i in range(len(sizes)):
-        row = facts[i]
-        if row[GOOD] == 0 and read_layout(array_at(addresses[i], sizes[i], like), layout):
-            row[GOOD], row[HEIGHT], row[WIDTH] = PNM, layout[_HEIGHT], layout[_WIDTH]
-            row[CHANNELS], row[ORIENTATION] = layout[_CHANNELS], 1
-
-
-@look.fallback
-def _(addresses, sizes, like, facts):
-    pass  # Python reads all of them
-
-
-@kernel
-def decode_loop(counter, limit, order, pictures, like, done):
-    """Decodes up to `limit` pictures in the order `order`, which threads share. Returns True.
-
-    Args:
-        pictures: int64 `[N, NUMBERS]`, see `picture_table`.
-        like: any array of u8.
-        done: bool `[N]`, set for each picture that is decoded.
-    """
-    for _ in range(limit):
-        turn = next_index(counter)
-        if turn >= len(order):
-            break
-        row = pictures[order[turn]]
-        data, out = array_at(row[FILE], row[FILE_BYTES], like), array_at(row[OUT], row[OUT_BYTES], like)
-        done[order[turn]] = _decode(data, out, row)
-    return True
-
-
-decode_loop.fallback(lambda *args: False)
-
-
-@kernel
-def _decode(data, out, row):
-    layout = empty(LAYOUT, np.int64)
-    # The header must not have changed since the memory for the pixels was allocated.
-    if not read_layout(data, layout) or row[ROWS] != layout[_HEIGHT] or row[COLUMNS] != layout[_WIDTH]:
-        return False
+def _copy_rows(data, layout, out, row):
     depth, channels = row[DEPTH], layout[_CHANNELS]
-    if not is_inside(row, out) or (depth != 3 and depth != channels):
+    if depth != 3 and depth != channels:
         return False
     for y in range(max(row[TOP], row[USED_TOP]), min(row[TOP] + row[HIGH], row[USED_BOTTOM])):
         at = layout[_START] + (y * row[COLUMNS] + row[LEFT]) * channels
         to = (y - row[TOP]) * row[WIDE] * depth
         copy_pixels(data, at, channels, out, to, depth, row[WIDE], row[IS_BGR] != 0 and channels == 3)
     return True
+
+
+look, decode_loop = kernels_of(read_layout, _copy_rows, PNM, LAYOUT)
