@@ -1,6 +1,5 @@
 """Kernels that are sent to the processes that compile."""
 
-import os
 import pickle
 import subprocess
 import sys
@@ -89,7 +88,7 @@ def test_receiving_imports_neither_torch_nor_an_operator():
     """They take longer than most kernels."""
     message = kernel_messages.packed(joined(filter_loop), ())
     path, package = list(sys.path), list(ndd.__path__)
-    program = compile_processes.PROGRAM.format(path=path, package=package, separator=os.sep, numbers=[])
+    program = compile_processes.PROGRAM.format(path=path, package=package, numbers=[])
     start = program[program.index("import sys") : program.index("from ndd.")]
     code = f"""
     from ndd._compiled.compile_worker import unpacked
