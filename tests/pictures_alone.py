@@ -41,13 +41,17 @@ def check_batch(monkeypatch, data, threads, **arguments):
 
 
 def check_windows(monkeypatch, data, windows, **arguments):
-    """Windows y, x, height, width of each picture of a batch are parts of what it is alone, and Python decodes none of them."""
+    """Windows y, x, height, width of each picture of a batch are parts of what it is alone, and so is a crop, for which the rest
+    is not decoded. Python decodes none of them."""
     whole, by_python = [alone(item, **arguments) for item in data], counted(monkeypatch)
     place = {"axes": (0, 1), "normalized_anchor": False, "normalized_shape": False}
     for y, x, high, wide in windows:
-        result: Any = ndd.decoders.image_slice(ndd.batch(data), [y, x], [high, wide], **place, **arguments)
-        for item, window in zip(whole, result.tensors, strict=True):
-            np.testing.assert_array_equal(np.asarray(window), item[y : y + high, x : x + wide])
+        parts: list[Any] = [ndd.decoders.image_slice(ndd.batch(data), [y, x], [high, wide], **place, **arguments)]
+        if (y, x, high, wide) == windows[0]:
+            parts.append(ndd.slice(ndd.decoders.image(ndd.batch(data), **arguments), [y, x], [high, wide], **place))
+        for part in parts:
+            for item, window in zip(whole, part.tensors, strict=True):
+                np.testing.assert_array_equal(np.asarray(window), item[y : y + high, x : x + wide])
     assert not by_python
 
 

@@ -49,8 +49,8 @@ def run_pictures(folder: Path) -> None:
 
 
 def run_rarer_pictures(folder: Path) -> None:
-    """What Python reads, with kernels of its own, of formats that compiled code decodes a batch of: TIFFs and BMPs in colours as
-    gray, and 16 bits, of which OpenCV stores differences."""
+    """JPEGs as BGR; and what Python reads with kernels of its own: TIFFs and BMPs alone, and 16 bits, of which OpenCV stores
+    differences."""
     import cv2
 
     import ndd
@@ -61,7 +61,9 @@ def run_rarer_pictures(folder: Path) -> None:
     for name in [name for name, kind in PICTURES.items() if kind.ending in (".tif", ".bmp")]:
         root = convert_pictures(folder / name, folder / "originals", name)
         for files, _ in ndd.readers.File(file_root=str(root)).next_epoch(batch_size=_FEW):
-            ndd.decoders.image(files, device="cpu", output_type=ndd.types.GRAY).evaluate()
+            ndd.decoders.image(files.tensors[0], device="cpu").evaluate()
+    photos = [np.fromfile(PHOTOS / name, np.uint8) for name in scan(PHOTOS).files[:_FEW]]
+    ndd.decoders.image(ndd.batch(photos), device="cpu", output_type=ndd.types.BGR).evaluate()
     deep = cv2.imencode(".tif", noise)[1].reshape(-1)
     ndd.decoders.image(ndd.batch([deep] * _FEW), device="cpu").evaluate()
 

@@ -8,6 +8,7 @@ import struct
 import numpy as np
 import pytest
 from encoded import encode, made, photo, rare
+from pictures_alone import alone
 
 import ndd
 from ndd._compiled.background import background
@@ -33,19 +34,25 @@ def damaged():
     return [half, np.empty(0, np.uint8), np.frombuffer(b"no picture" * 20, np.uint8), made()["rgb.png"][:200].copy()]
 
 
-def alone(data, **arguments):
-    """The pixels of one picture, or what is wrong with it."""
-    try:
-        return np.asarray(ndd.decoders.image(ndd.tensor(data), **arguments)).copy()
-    except RuntimeError as error:
-        return str(error).split("sample 0: ", 1)[1]
-
-
 def same(batch, expected):
     result = [np.asarray(t) for t in batch.tensors]
     assert len(result) == len(expected)
     for item, other in zip(result, expected, strict=True):
         np.testing.assert_array_equal(item, other)
+
+
+@pytest.mark.oracle
+def test_gray_halfway_between_two_numbers(dali):
+    """Where formats round differently."""
+    red, green, blue = np.meshgrid(*[np.arange(256)] * 3, indexing="ij")
+    ties = np.stack((red, green, blue), axis=-1)[(299 * red + 587 * green + 114 * blue) % 1000 == 500]
+    pixels = ties[: 128 * 128].reshape(128, 128, 3).astype(np.uint8)
+    data = [encode(pixels, kind) for kind in ("TIFF", "BMP", "PPM", "PNG")]
+    data.append(encode(pixels, "TIFF", compression="jpeg"))
+    result = ndd.decoders.image(ndd.batch(data), output_type=ndd.types.GRAY)
+    kind = int(ndd.types.GRAY)
+    same(result, [np.asarray(dali.decoders.image(dali.tensor(item), device="cpu", output_type=kind)) for item in data])
+    assert len({image.tobytes() for image in map(np.asarray, result.tensors[:4])}) == 3
 
 
 @pytest.mark.parametrize("threads", [1, 3])

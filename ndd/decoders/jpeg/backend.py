@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ndd._compiled.jit import Kernel
+from ndd._compiled.jit import Kernel, kernel
+from ndd._compiled.sample_loops import loop_over_samples, samples as sample_arrays
 from ndd._compiled.thread_team import ALONE, joined
 from ndd._tensor.memory import host_empty
 from ndd.decoders import turning
@@ -39,6 +40,7 @@ _KEPT = 1 << 20  # bytes of scratch memory that a thread keeps, at most
 _WORK = 8  # about as many bytes are moved for one encoded byte
 _LOOPS = {WHOLE: baseline.decode_loop, PROGRESSIVE: progressive.decode_loop}
 _ANY = np.zeros(1, np.uint8)
+_TWO, _THREE = np.uint64(2), np.uint64(3)
 _threads = threading.local()
 
 
@@ -57,13 +59,9 @@ def describe(batch: PictureBatch) -> None:
     describe_by(batch_headers.look, batch)
 
 
-def _can_make(options: Options) -> bool:
-    return not options.fast_idct and options.output_type != DALIImageType.BGR
-
-
 def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
     """The numbers of the pictures that the kernels can decode to the requested output, unless they are damaged."""
-    if not _can_make(options) or options.output_type == DALIImageType.YCbCr or options.dtype != np.uint8:
+    if options.fast_idct or options.output_type == DALIImageType.YCbCr or options.dtype != np.uint8:
         return np.empty(0, np.int64)
     pixels = facts[:, HEIGHT] * facts[:, WIDTH]
     fits = (facts[:, SCANS] == WHOLE) | ((facts[:, SCANS] == PROGRESSIVE) & (pixels <= progressive.MOST_PIXELS))
@@ -80,7 +78,7 @@ def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
 def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
     """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. A kernel decodes none while it is being
     compiled."""
-    facts = batch.facts
+    facts, stored = batch.facts, samples
     part = np.zeros((len(facts), 4), np.int64)
     if batch.windows is not None:
         part[:] = batch.windows
@@ -90,11 +88,28 @@ def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> 
         part[:, 2:] = facts[:, HEIGHT : WIDTH + 1]
     is_turned = facts[samples, ORIENTATION] != 1
     if batch.options.adjust_orientation and True in is_turned:
-        turned, samples = samples[is_turned], samples[~is_turned]
+        turned, stored = samples[is_turned], samples[~is_turned]
         if batch.windows is None and batch.seen is None:
             part[:, 2:] = batch.extents()  # upright
         _decode_turned(batch, turned, decoded, part)
-    _decode_stored(batch, samples, decoded, part)
+    _decode_stored(batch, stored, decoded, part)
+    if batch.options.output_type == DALIImageType.BGR and decoded.done[samples].any():
+        lengths = decoded.shapes.prod(axis=1, keepdims=True)
+        pixels = sample_arrays(decoded.memory.ctypes.data + decoded.starts, lengths, decoded.memory.dtype)
+        fields = samples, (pixels, decoded.done)
+        batch.call.parallel_for(_swap_loop, fields, len(samples), decoded.memory.size, decoded.memory)
+
+
+@kernel
+def _swap(pixels, is_done):
+    """Makes BGR of the RGB of a picture that is decoded."""
+    if is_done:
+        for k in range(np.uint64(len(pixels) // 3)):
+            red = pixels[_THREE * k]
+            pixels[_THREE * k], pixels[_THREE * k + _TWO] = pixels[_THREE * k + _TWO], red
+
+
+_swap_loop = loop_over_samples(_swap)
 
 
 def _decode_stored(batch: PictureBatch, samples: np.ndarray, decoded: Decoded, part: np.ndarray) -> None:
@@ -161,7 +176,7 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
         fits = header.plain_jpeg or (
             is_ink and options.output_type == DALIImageType.RGB and not options.is_turned(header)
         )
-    if not fits or header.damaged or not _can_make(options):
+    if not fits or header.damaged or options.fast_idct or options.output_type == DALIImageType.BGR:
         return None
     if header.progressive and header.height * header.width > progressive.MOST_PIXELS:
         return None

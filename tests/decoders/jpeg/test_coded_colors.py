@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 import io
-from typing import Any
 
 import numpy as np
 import pytest
 from encoded import photo
-from pictures_alone import alone, check_damage, counted
+from pictures_alone import alone, check_batch, check_damage, check_windows
 from PIL import Image
 
 import ndd
 from ndd._compiled.background import background
-
-PLACE = {"axes": (0, 1), "normalized_anchor": False, "normalized_shape": False}
 
 
 @pytest.fixture(autouse=True)
@@ -44,32 +41,20 @@ def files():
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kind", ["RGB", "GRAY", "ANY_DATA", "BGR"])
 def test_as_alone(kind, threads, monkeypatch):
-    data, arguments = [*files()], {"output_type": getattr(ndd.types, kind)}
-    expected, by_python = [alone(item, **arguments) for item in data], counted(monkeypatch)
-    with ndd.EvalContext(num_threads=threads):
-        actual: Any = ndd.decoders.image(ndd.batch(data), **arguments)
-        for image, other in zip(actual.tensors, expected, strict=True):
-            np.testing.assert_array_equal(np.asarray(image), other)
-    assert len(by_python) == {"RGB": 0, "ANY_DATA": 3, "GRAY": 6, "BGR": 9}[kind]
+    _, by_python = check_batch(monkeypatch, [*files()], threads, output_type=getattr(ndd.types, kind))
+    assert by_python == {"RGB": 0, "ANY_DATA": 3, "GRAY": 6, "BGR": 3}[kind]
 
 
 @pytest.mark.parametrize("adjust", [True, False])
 def test_turned_as_alone(adjust, monkeypatch):
     data = [file(mode, k, **more) for k in range(1, 9) for mode, more in (("CMYK", {}), ("RGB", {"keep_rgb": True}))]
-    expected, by_python = [alone(item, adjust_orientation=adjust) for item in data], counted(monkeypatch)
-    actual: Any = ndd.decoders.image(ndd.batch(data), adjust_orientation=adjust)
-    for image, other in zip(actual.tensors, expected, strict=True):
-        np.testing.assert_array_equal(np.asarray(image), other)
-    assert len(by_python) == (7 if adjust else 0)  # turned inks are left to OpenCV, as in DALI
+    _, by_python = check_batch(monkeypatch, data, 2, adjust_orientation=adjust)
+    assert by_python == (7 if adjust else 0)  # turned inks are left to OpenCV, as in DALI
 
 
 def test_windows_as_alone(monkeypatch):
     data = [item for item in files() if alone(item).shape[0] > 30]
-    expected, by_python = [alone(item) for item in data], counted(monkeypatch)
-    windows: Any = ndd.decoders.image_slice(ndd.batch(data), [3, 2], [20, 17], **PLACE)
-    for image, other in zip(windows.tensors, expected, strict=True):
-        np.testing.assert_array_equal(np.asarray(image), other[3:23, 2:19])
-    assert not by_python
+    check_windows(monkeypatch, data, [(3, 2, 20, 17)])
 
 
 def test_damage_is_what_it_is_alone():

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from encoded import photo
-from pictures_alone import alone, counted
+from pictures_alone import alone, check_batch, check_windows
 from PIL import Image
 
 import ndd
@@ -16,8 +16,6 @@ from ndd._compiled.background import background
 from ndd._compiled.thread_team import ALONE, joined
 from ndd.decoders import turning
 from ndd.decoders.pixels import upright
-
-PLACE = {"axes": (0, 1), "normalized_anchor": False, "normalized_shape": False}
 
 
 @pytest.fixture(autouse=True)
@@ -37,35 +35,18 @@ def files():
 
 
 @pytest.mark.parametrize("threads", [1, 3])
-@pytest.mark.parametrize("kind", ["RGB", "GRAY", "ANY_DATA"])
+@pytest.mark.parametrize("kind", ["RGB", "BGR", "GRAY", "ANY_DATA"])
 @pytest.mark.parametrize("adjust", [True, False])
 def test_as_alone(kind, adjust, threads, monkeypatch):
-    data, arguments = [*files()], {"output_type": getattr(ndd.types, kind), "adjust_orientation": adjust}
-    expected, by_python = [alone(item, **arguments) for item in data], counted(monkeypatch)
-    with ndd.EvalContext(num_threads=threads):
-        actual: Any = ndd.decoders.image(ndd.batch(data), **arguments)
-        for image, other in zip(actual.tensors, expected, strict=True):
-            np.testing.assert_array_equal(np.asarray(image), other)
+    arguments = {"output_type": getattr(ndd.types, kind), "adjust_orientation": adjust}
+    _, by_python = check_batch(monkeypatch, [*files()], threads, **arguments)
     assert not by_python
 
 
-@pytest.mark.parametrize("window", [(3, 2, 9, 11), (0, 0, 1, 1), (20, 13, 30, 28)])
-def test_windows_as_alone(window, monkeypatch):
-    data, (y, x, high, wide) = [*files()], window
-    expected, by_python = [alone(item) for item in data], counted(monkeypatch)
-    windows: Any = ndd.decoders.image_slice(ndd.batch(data), [y, x], [high, wide], **PLACE)
-    for image, other in zip(windows.tensors, expected, strict=True):
-        np.testing.assert_array_equal(np.asarray(image), other[y : y + high, x : x + wide])
-    assert not by_python
-
-
-def test_only_what_a_crop_looks_at(monkeypatch):
-    data = [*files()]
-    expected, by_python = [alone(item)[5:25, 7:37] for item in data], counted(monkeypatch)
-    crops: Any = ndd.slice(ndd.decoders.image(ndd.batch(data)), [5, 7], [20, 30], **PLACE)
-    for image, other in zip(crops.tensors, expected, strict=True):
-        np.testing.assert_array_equal(np.asarray(image), other)
-    assert not by_python
+@pytest.mark.parametrize("kind", ["RGB", "BGR"])
+def test_windows_as_alone(kind, monkeypatch):
+    windows = (5, 7, 20, 30), (3, 2, 9, 11), (0, 0, 1, 1), (20, 13, 30, 28)
+    check_windows(monkeypatch, [*files()], windows, output_type=getattr(ndd.types, kind))
 
 
 def test_a_damaged_one_among_them():

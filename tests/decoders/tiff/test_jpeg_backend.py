@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from encoded import photo
 from picture_writers.tiff import DEFLATE, GRAY, JPEG, RGB, YCBCR, tiff
-from pictures_alone import alone, check_batch, check_damage, check_windows, counted
+from pictures_alone import check_batch, check_damage, check_windows
 
 import ndd
 from ndd._compiled.background import background
@@ -50,16 +50,6 @@ def test_every_kind_as_alone(kind, threads, monkeypatch):
 def test_windows_as_alone(kind, monkeypatch):
     windows = (3, 2, 9, 11), (0, 0, 1, 1), (16, 16, 16, 16), (5, 0, 70, 91), (74, 90, 1, 1)
     check_windows(monkeypatch, [*common_files()], windows, output_type=getattr(ndd.types, kind))
-
-
-def test_only_the_part_that_is_used_is_decoded(monkeypatch):
-    data = [*common_files()]
-    whole, by_python = [alone(item) for item in data], counted(monkeypatch)
-    place = {"axes": (0, 1), "normalized_anchor": False, "normalized_shape": False}
-    crops: Any = ndd.slice(ndd.decoders.image(ndd.batch(data)), [5, 7], [20, 30], **place)
-    for item, crop in zip(whole, crops.tensors, strict=True):
-        np.testing.assert_array_equal(np.asarray(crop), item[5:25, 7:37])
-    assert not by_python
 
 
 @pytest.mark.filterwarnings("ignore:Tag data larger")
