@@ -111,6 +111,7 @@ def _server() -> _Server:
     if path := os.environ.get(_ADDRESS):
         connection = socket.socket(socket.AF_UNIX)
         connection.connect(path)
+        atexit.register(connection.close)
         return _Server(connection.fileno(), connection.fileno(), connection)
     process = _started(stdout=subprocess.PIPE)
     return _Server(process.stdout.fileno(), process.stdin.fileno(), process)
@@ -135,12 +136,18 @@ def _started(*arguments: str, **options) -> subprocess.Popen[bytes]:
     without_settings = {name: value for name, value in os.environ.items() if not name.startswith("NDD_")}
     env = without_settings | {"NDD_COMPILE_IN_BACKGROUND": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen([sys.executable, __file__, *arguments], stdin=subprocess.PIPE, env=env, **options)
-    _processes.append(process)
+    atexit.register(_end, process)
     return process
 
 
+def _end(process: subprocess.Popen[bytes]) -> None:
+    for file in (process.stdin, process.stdout):
+        if file is not None:
+            file.close()
+    process.wait()
+
+
 _ADDRESS = "NDD_TEST_WARM_INTERPRETER"
-_processes: list[subprocess.Popen[bytes]] = []
 
 
 def _next_connection(listener: socket.socket) -> None:
