@@ -111,6 +111,21 @@ LONG = (
     "test_experimental_resize.py::test_nearest_along_one_axis_only[cpu]",
     "test_filter.py::test_what_stands_in_is_the_same_to_the_bit[float32",
     "test_worker_processes.py::test_states_of_a_stateful_data_loader[drop-True]",
+    "test_user_code.py::test_errors_are_where_the_code_is_wrong",
+    "test_container.py::test_its_command_runs_with_its_user_and_environment",
+    "test_slow_store.py::test_processes_share_a_cache_with_a_limit",
+    "test_slow_store.py::test_nothing_waits_for_what_the_index_has_said",
+    "test_compile.py::test_processes_that_compile_see_no_gpu_and_the_end_of_one_is_a_sentence",
+    "test_targets_forms.py::test_tv_tensors_come_beside_a_torch_whose_torchvision_does_not_load",
+    "test_show.py::test_a_notebook_shows_once_and_folds",
+    "test_worker_processes.py::test_the_place_of_the_reader_counts",
+    "test_worker_processes.py::test_data_sets_of_the_users_own",
+    "test_worker_processes.py::test_a_loop_that_was_left",
+    "test_kernels.py::test_what_is_kept_is_loaded_without_the_compiler",
+    "test_bench.py::test_both_sides_have_the_same_threads",
+    "test_object_store.py::test_a_tree_of_classes",
+    "test_ends_of_programs.py::test_an_end_is_not_held_up_for_long",
+    "test_file_reading.py::test_a_store_may_be_closed_while_it_is_read",
 )
 LONG_LIKE = re.compile(
     # Two readers of video share what the third does, and orders and shards are those of any reader.

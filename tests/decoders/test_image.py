@@ -54,6 +54,7 @@ def assert_like_oracle(result, expected, kind):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.drawn(1)
 def test_made_files_against_the_oracle(dali, kind):
     for name, data in made().items():
         if kind not in BEYOND.get(name, ()):
@@ -63,6 +64,7 @@ def test_made_files_against_the_oracle(dali, kind):
 @pytest.mark.oracle
 @needs_files
 @pytest.mark.parametrize("path", real("formats/*/*"), ids=lambda p: p.name)
+@pytest.mark.drawn(4)
 def test_real_files_against_the_oracle(dali, path):
     data = read(path)
     for kind in KINDS:
@@ -241,6 +243,7 @@ def test_what_is_no_bytes_is_refused():
 
 
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.drawn(1)
 def test_an_empty_batch_gives_an_empty_batch(device, emulated_gpu):
     """DALI gives one of its image decoder; others of its decoders raise, or end the process."""
     none = ndd.batch([], dtype=ndd.uint8)

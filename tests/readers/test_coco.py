@@ -62,6 +62,7 @@ TWO = [image(2, "b.jpg"), image(1, "a.jpg")]
     ],
     ids=str,
 )
+@pytest.mark.drawn(1)
 def test_real_files(dali, file, options):
     arguments = {"file_root": str(REAL / "images"), "annotations_file": str(REAL / f"{file}.json"), **options}
     result = samples(ndd, **arguments)
@@ -178,6 +179,7 @@ THREE = [image(3, "c.jpg", 5, 6), image(2, "d/b.jpg", 3, 3), image(1, "a.jpg", 9
     ],
     ids=str,
 )
+@pytest.mark.drawn(3)
 def test_preprocessed(tmp_path, dali, options, again):
     """Each library reads what it and the other one saved; the files are equal."""
     arguments = {**write_coco(tmp_path, THREE, OBJECTS), **options}
@@ -217,6 +219,7 @@ def test_preprocessed_masks(tmp_path):
         ("vertices_offset", ("<iq", 1, 2**63 - 2), "vertices_offset.dat is damaged: expected places"),
     ],
 )  # fmt: skip
+@pytest.mark.drawn(4)
 def test_preprocessed_numbers_that_wrap_or_lie_outside(tmp_path, name, numbers, said):
     runs = {"size": [8, 9], "counts": [10, 5, 57]}
     outlines = [0.0, 0, 5, 0, 5, 5]

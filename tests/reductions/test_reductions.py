@@ -63,6 +63,7 @@ def right_mean(x, axes):
 
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("kind", NAMES)
+@pytest.mark.drawn(5)
 def test_element_types(dali, name, kind):
     x = values(kind, (4, 5)) if kind in TYPES else samples(kind, 20).reshape(4, 5)
     wanted_types = [None] if name in ("min", "max") else [None, *drawn_types(NAMES, 3, name)]
@@ -112,7 +113,7 @@ def test_axes(dali, name, keep_dims):
         ((2, 0, 3), [0, 2]),
     ],
 )  # fmt: skip
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 def test_empty_and_tiny(dali, name, shape, axes):
     for kind in drawn(("f32", "u8", "i32"), 1, "reductions"):
         x = values(kind, shape)
@@ -132,7 +133,7 @@ LOOPS = [
 
 
 @pytest.mark.parametrize(("kind", "name"), LOOPS)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 def test_large_inputs_take_the_compiled_loops(dali, name, kind):
     x = values(kind, (37, 41, 3, 7))
     for axes in (None, [0], [3], [0, 1], [0, 2], [1, 3], [2, 3], [0, 3]):
@@ -150,6 +151,7 @@ def test_long_sums_do_not_overflow_their_narrow_parts():
 
 
 @pytest.mark.parametrize("name", ABOUT)
+@pytest.mark.drawn(1)
 def test_means_of_every_shape(dali, name):
     x = values("f32", (3, 4, 5))
     for axes, mean in (
@@ -222,7 +224,7 @@ def test_wrong_means():
         ndd.reductions.variance(x, [1.0, 2.0], axes=[0]).evaluate()
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", [*PLAIN, *ABOUT])
 @pytest.mark.parametrize("kind", ["u8", "i64", "f32"])
 def test_gpu_equals_cpu(emulated_gpu, name, kind):
@@ -294,6 +296,7 @@ def test_a_reduction_says_what_it_accumulates(monkeypatch):
 
 
 @pytest.mark.parametrize("change", [("peak", "plain"), ("max", "rounded")])
+@pytest.mark.drawn(1)
 def test_a_kernel_knows_what_it_is_to_accumulate(emulated_gpu, monkeypatch, change):
     """To the preprocessor every name that nobody has defined is 0: it was a sum."""
 
@@ -309,6 +312,7 @@ def test_a_kernel_knows_what_it_is_to_accumulate(emulated_gpu, monkeypatch, chan
 
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("layout", ["apart", "strided", "behind"])
+@pytest.mark.drawn(1)
 def test_threads_take_samples_in_turn(layout, compiled, tasks, monkeypatch):
     """Ragged ones, among them empty ones and single numbers; axes that are neighbours, and others."""
     monkeypatch.setattr(background, "allowed", False)

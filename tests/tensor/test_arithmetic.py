@@ -49,7 +49,7 @@ def test_negative_integers_are_compared_as_numbers(name, kind):
 
 
 @pytest.mark.parametrize("name", COMPARISONS)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 def test_comparisons_at_the_ends_of_types_equal_dali(dali, name):
     numbers = [
         0,
@@ -89,7 +89,7 @@ def fitting(number, kind):
 
 
 @pytest.mark.parametrize("name", BINARY)
-@pytest.mark.drawn(9)
+@pytest.mark.drawn(1)
 def test_every_pair_of_types_equals_dali(dali, name):
     function = BINARY[name]
     for a in NAMES:
@@ -110,7 +110,7 @@ def test_unary_operators_equal_dali(dali, name, kind):
 
 @pytest.mark.parametrize("scalar", [1, -3, 2.5, True, np.uint8(7), np.int64(-2), np.float64(0.1), np.float32(3)])
 @pytest.mark.parametrize("kind", ["u8", "u32", "i64", "f32", "f64"])
-@pytest.mark.drawn(10)
+@pytest.mark.drawn(4)
 def test_scalars_count_as_in_dali(dali, kind, scalar):
     x = np.array([1, 2, 7], samples(kind).dtype)
     with dali.EvalMode.sync_cpu:
@@ -286,7 +286,7 @@ _PAIRS = {
 }  # fmt: skip
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("name", "pair"), [(n, p) for n, pairs in _PAIRS.items() for p in pairs])
 def test_gpu_equals_cpu(emulated_gpu, name, pair):
     a, b = pair.split()
@@ -298,6 +298,7 @@ def test_gpu_equals_cpu(emulated_gpu, name, pair):
 
 
 @pytest.mark.parametrize("name", UNARY)
+@pytest.mark.drawn(1)
 def test_gpu_unary_equals_cpu(emulated_gpu, name):
     for kind in ("i8", "bool" if name == "bitnot" else "u32" if name == "abs" else "f32" if name == "minus" else "i64"):
         x = samples(kind)

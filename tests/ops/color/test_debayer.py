@@ -55,7 +55,7 @@ def sensor(image, position):
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(4)
 def test_against_the_oracle(dali, dtype, algorithm, position):
     more = {} if algorithm is None else {"algorithm": algorithm}
 
@@ -67,6 +67,7 @@ def test_against_the_oracle(dali, dtype, algorithm, position):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("layout", [None, "HW", "HWC", "FHW", "FHWC"])
+@pytest.mark.drawn(4)
 def test_layouts(dali, layout):
     mosaic = mosaics()[-1]
     shape = {"F": 3, "H": mosaic.shape[0], "W": mosaic.shape[1], "C": 1}
@@ -149,7 +150,7 @@ def test_a_photograph_comes_back(algorithm):
 
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("algorithm", ["bilinear_ocv", "edgeaware_ocv", "vng_ocv", "gray_ocv"])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 def test_gpu_is_the_cpu(algorithm, position, emulated_gpu):
     for dtype in ("uint8",) if algorithm == "vng_ocv" else ("uint8", "uint16"):
         batch = ndd.batch(mosaics(dtype), layout="HW")

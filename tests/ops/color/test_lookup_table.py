@@ -26,6 +26,7 @@ KEYS, VALUES = [1, 3, 200, 65535, 3], [10.5, -2.5, 300.0, 1e6, 7.25]
 
 
 @pytest.mark.parametrize("source", NAMES)
+@pytest.mark.drawn(1)
 def test_every_type_equals_dali(dali, source):
     x = np.concatenate([samples(source), np.arange(0, 120).astype(NUMPY[source])])
     with dali.EvalMode.sync_cpu:
@@ -70,6 +71,7 @@ def test_arguments():
 
 
 @pytest.mark.parametrize("source", ["u8", "i32", "u64", "i64"])
+@pytest.mark.drawn(1)
 def test_gpu_equals_cpu(emulated_gpu, source):
     b = ndd.batch([samples(source), samples(source, 9), samples(source, 1)])
     for dtype in (ndd.float32, ndd.uint8, ndd.float16, ndd.bool):

@@ -38,7 +38,7 @@ def both(dali, samples, layout, arguments, name="resize"):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", drawn(TYPES, 1, "resize"))  # the next test has floats
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_random_arguments_as_dali(dali, layout, dtype):
     for seed in range(6):
         draw = Draw(100 * LAYOUTS.index(layout) + 10 * TYPES.index(dtype) + seed, layout, dtype, 1 + seed % 3)
@@ -60,6 +60,7 @@ def test_random_arguments_as_dali(dali, layout, dtype):
 
 
 @pytest.mark.parametrize("layout", ["HWC", "CHW", "DHWC"])
+@pytest.mark.drawn(1)
 def test_floats_are_those_of_dali_to_the_last_bit(dali, layout):
     """Sizes that follow from others, regions, limits, every filter."""
     equal, count = 0, 40
@@ -73,6 +74,7 @@ def test_floats_are_those_of_dali_to_the_last_bit(dali, layout):
 
 
 @pytest.mark.parametrize("filter_", [0, 2, 3, 4, 5])
+@pytest.mark.drawn(1)
 def test_regions_on_quarters_of_pixels_are_exactly_those_of_dali(dali, filter_):
     """Where a filter begins near a whole pixel the last bits of its taps show in which order they were computed, and the
     nearest of two pixels as near."""
@@ -125,6 +127,7 @@ def test_nearest_pixels_are_exactly_those_of_dali(dali):
 
 
 @pytest.mark.parametrize("layout", ["HWC", "DHWC"])
+@pytest.mark.drawn(1)
 def test_nearest_along_one_axis_and_a_filter_along_another(dali, layout):
     """Which pixel is nearest, and how ties are rounded by the last pass, is the same as in DALI to the last bit."""
     pick, rng = random.Random(8), np.random.default_rng(8)
@@ -276,7 +279,7 @@ GPU_CASES = [
 ]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("layout", "shape", "arguments", "launches"), GPU_CASES)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_gpu_as_cpu(emulated_gpu, layout, shape, arguments, launches, dtype):
@@ -312,6 +315,7 @@ def test_one_filter_for_each_sample(emulated_gpu):
 @pytest.mark.parametrize(
     ("size", "rows", "columns"), [((24, 9), {12}, {4}), ((24, 18), {12}, None), ((48, 9), None, {4})]
 )
+@pytest.mark.drawn(1)
 def test_gpu_taps_of_no_weight_leave_no_trace(emulated_gpu, kind, size, rows, columns):
     image = np.ones((24, 9, 3), np.float32)
     image[12, 4, 1] = np.nan

@@ -35,6 +35,7 @@ def arguments(op, rng):
 
 @pytest.mark.parametrize("op", OPERATORS)
 @pytest.mark.parametrize("kind", ["uint8", "float32"])
+@pytest.mark.drawn(1)
 def test_random_calls_as_dali(dali, op, kind):
     for seed in repeated(60, 20):
         rng = np.random.default_rng(seed)
@@ -62,6 +63,7 @@ def test_a_photograph_as_dali(dali, op):
 
 
 @pytest.mark.parametrize("op", OPERATORS)
+@pytest.mark.drawn(1)
 def test_a_constant_mask(op, emulated_gpu):
     """DALI gives other memory for 0."""
     displaced = getattr(ndd, op)

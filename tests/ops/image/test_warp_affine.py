@@ -35,6 +35,7 @@ def arguments(rng, module, axes, target, matrix):
 
 
 @pytest.mark.parametrize(("layout", "pair"), layouts_and_pairs("HWC", "FHWC", "DHWC", "FDHWC", None))
+@pytest.mark.drawn(2)
 def test_random_calls_are_bit_for_bit_those_of_dali(dali, layout, pair):
     for seed in range(5):
         rng = np.random.default_rng(seed)
@@ -148,6 +149,7 @@ def test_images_with_several_matrices_make_videos_as_dali(dali, what):
 
 
 @pytest.mark.parametrize("what", ["sizes", "filters"])
+@pytest.mark.drawn(1)
 def test_images_with_several_matrices_on_the_gpu(emulated_gpu, what):
     expected = [np.asarray(sample) for sample in matrices_for_images(ndd, what)]
 
@@ -232,6 +234,7 @@ def test_opencv_with_its_origin():
 
 
 @pytest.mark.parametrize(("layout", "pair"), layouts_and_pairs("HWC", "FHWC", "DHWC"))
+@pytest.mark.drawn(1)
 def test_gpu_as_cpu(emulated_gpu, layout, pair):
     rng = np.random.default_rng(6)
     axes = 3 if "D" in layout else 2

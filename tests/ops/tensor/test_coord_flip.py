@@ -37,6 +37,7 @@ LAYOUTS = [(1, "x"), (1, "xyz"), (2, "xy"), (2, "yx"), (2, "xyz"), (2, "zyx"), (
 
 @pytest.mark.oracle
 @pytest.mark.parametrize(("columns", "layout"), LAYOUTS)
+@pytest.mark.drawn(2)
 def test_bit_for_bit_as_dali(dali, columns, layout):
     for flips in itertools.product((0, 1), repeat=3):
         arguments = dict(zip(("flip_x", "flip_y", "flip_z"), flips, strict=True))
@@ -90,6 +91,7 @@ def test_numbers_that_stay_stay_as_they_are():
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3])
+@pytest.mark.drawn(1)
 def test_gpu_as_cpu(emulated_gpu, columns):
     batch = ndd.batch(points(columns))
     arguments = {"flip_x": ndd.batch([1, 0, 1]), "flip_y": 1, "flip_z": 1, "center_y": 0.25}

@@ -62,7 +62,7 @@ ARGUMENTS = [
 @pytest.mark.oracle
 @pytest.mark.parametrize("arguments", ARGUMENTS, ids=[str(list(a)) + str(i) for i, a in enumerate(ARGUMENTS)])
 @pytest.mark.parametrize("batched", [True, False])
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(4)
 def test_against_the_oracle(dali, arguments, batched):
     for dtype in drawn_types(TYPES, 2, "coord_transform"):
         for wanted in ("float32", dtype):
@@ -204,6 +204,7 @@ def test_errors_say_what_was_expected():
 
 
 @pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.drawn(1)
 def test_gpu(dtype, emulated_gpu):
     arrays = points(dtype)
     for arguments in (*ARGUMENTS, {"M": ndd.batch(list(numbers((3, 4, 2))))}):
