@@ -160,6 +160,7 @@ def test_shares_are_between_0_and_1_as_in_dali(dali, name, share):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int32"])
+@pytest.mark.drawn(1)
 def test_values_beyond_an_integer_type_wrap_around_as_in_dali(dali, dtype):
     arguments = {"prob": 1.0, "salt_val": 299.8, "pepper_val": -7.0}
     (actual,), (expected,) = (run(package, "salt_and_pepper", image(dtype), **arguments) for package in (ndd, dali))

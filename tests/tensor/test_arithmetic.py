@@ -192,7 +192,7 @@ def test_large_values_take_the_compiled_loops():
     x = rng.integers(-(2**31), 2**31, 40001).astype(np.int32)
     y = rng.integers(-9, 9, 40001).astype(np.int32)
     y[y == 0] = 1
-    for kind in drawn((np.int32, np.int8, np.int64, np.uint16), 2, "whole quotients"):
+    for kind in drawn((np.int32, np.int8, np.int64, np.uint16), 1, "whole quotients"):
         a, b = x.astype(kind), y.astype(kind)
         b[b == 0] = 1
         result = np.asarray(ndd.tensor(a) // ndd.tensor(b))

@@ -94,7 +94,7 @@ def test_arguments_of_each_frame():
 
 
 @pytest.mark.parametrize("kind", OTHER_TYPES)
-@pytest.mark.drawn(1)
+@pytest.mark.long
 def test_types_that_dali_refuses(kind):
     x = image((9, 13, 3), kind)
     expected = np.asarray(ndd.grid_mask(ndd.tensor(x.astype(np.int32), layout="HWC"), **ARGUMENTS)).astype(kind)
