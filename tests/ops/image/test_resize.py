@@ -133,7 +133,9 @@ def test_nearest_along_one_axis_and_a_filter_along_another(dali, layout):
     pick, rng = random.Random(8), np.random.default_rng(8)
     for _ in repeated(60, 20):
         extents = [pick.randint(1, 9 if i < len(layout) - 3 else 40) for i in range(len(layout) - 1)]
-        image = rng.integers(0, 256, (*extents, pick.choice([1, 3, 4]))).astype(pick.choice(drawn(("uint8", "float32"), 1)))
+        image = rng.integers(0, 256, (*extents, pick.choice([1, 3, 4]))).astype(
+            pick.choice(drawn(("uint8", "float32"), 1))
+        )
         size = [pick.choice([2 * e, max(e // 2, 1), 3 * e // 2, pick.randint(1, 60)]) for e in extents]
         small, large = pick.choice([(0, 1), (1, 0), (0, 2)])
         arguments = {"size": size, "min_filter": small, "mag_filter": large}
