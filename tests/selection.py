@@ -126,6 +126,7 @@ LONG = (
     "test_object_store.py::test_a_tree_of_classes",
     "test_ends_of_programs.py::test_an_end_is_not_held_up_for_long",
     "test_file_reading.py::test_a_store_may_be_closed_while_it_is_read",
+    "test_nvrtc.py::test_a_kernel_that_is_two_operators_compiles",
 )
 LONG_LIKE = re.compile(
     # Two readers of video share what the third does, and orders and shards are those of any reader.

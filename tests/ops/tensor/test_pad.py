@@ -60,7 +60,7 @@ def random_call(pick, rng):
 @pytest.mark.drawn(1)
 def test_random_arguments_as_dali(dali, seed):
     pick, rng = random.Random(seed), np.random.default_rng(seed)
-    for _ in repeated(150, 50):
+    for _ in repeated(150, 30):
         call, note = random_call(pick, rng)
         check_same(dali, call, note=note)
 
