@@ -37,7 +37,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
             import warm_workers
 
             workers, option = warm_interpreter.share(), session.config.option
-            if workers and option.tx == ["popen"] * len(option.tx):
+            if workers and sys.platform == "linux" and option.tx == ["popen"] * len(option.tx):
                 option.tx = [f"popen//python={warm_workers.command(workers)}"] * len(option.tx)
         return  # this process hands tests to others, and needs no ndd
     from ndd._compiled.background import background

@@ -6,6 +6,8 @@ forks a worker that reads and writes in its place.
 
 from __future__ import annotations
 
+import contextlib
+import gc
 import importlib
 import json
 import os
@@ -94,12 +96,13 @@ def _take_settings(request: dict[str, Any]) -> None:
 
 def _import_all() -> None:
     for name in IMPORTED:
-        try:
+        with contextlib.suppress(Exception):  # an extra that is not there, or not for this Python: a test says so
             importlib.import_module(name)
-        except ImportError:  # an extra
-            continue
     if tv_tensors := sys.modules.get("ndd.targets.tv_tensors"):
-        tv_tensors.import_torchvision()
+        with contextlib.suppress(Exception):
+            tv_tensors.import_torchvision()
+    gc.collect()
+    gc.freeze()  # else each worker copies what it looks through for garbage
 
 
 def _ended(wait: bool = False) -> bool:

@@ -54,7 +54,6 @@ def assert_like_oracle(result, expected, kind):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.drawn(1)
 def test_made_files_against_the_oracle(dali, kind):
     for name, data in made().items():
         if kind not in BEYOND.get(name, ()):
@@ -64,7 +63,6 @@ def test_made_files_against_the_oracle(dali, kind):
 @pytest.mark.oracle
 @needs_files
 @pytest.mark.parametrize("path", real("formats/*/*"), ids=lambda p: p.name)
-@pytest.mark.drawn(4)
 def test_real_files_against_the_oracle(dali, path):
     data = read(path)
     for kind in KINDS:

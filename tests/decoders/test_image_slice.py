@@ -60,14 +60,13 @@ def check(dali, names, inputs, arguments):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("arguments", NAMED, ids=str)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(9)
 def test_named_windows(dali, arguments):
     check(dali, FILES, (), arguments)
 
 
 @pytest.mark.oracle
 @pytest.mark.parametrize(("anchor", "shape", "arguments"), POSITIONAL)
-@pytest.mark.drawn(2)
 def test_positional_windows(dali, anchor, shape, arguments):
     check(dali, FILES, (anchor, shape), arguments)
 

@@ -141,7 +141,7 @@ def test_numbers_that_are_none_are_counted_as_nothing(emulated_gpu):
 
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("arguments", [{"mean": np.nan}, {"mean": np.inf}, {"mean": -np.inf}, {"stddev": np.inf}])
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(2)
 def test_noise_that_is_not_finite(dali, dtype, arguments, emulated_gpu):
     (expected,) = run(dali, "gaussian", image(dtype, (3, 4, 1)), **arguments)
     batch = ndd.batch([image(dtype, (3, 4, 1))], layout="HWC")

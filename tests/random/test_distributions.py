@@ -85,7 +85,6 @@ def test_uniform_ranges_equal_dali(dali, ends, dtype):
 
 
 @pytest.mark.parametrize("dtype", [None, *NUMBERS])
-@pytest.mark.drawn(2)
 def test_uniform_values_equal_dali(dali, dtype):
     same(both(dali, "uniform", values=[1.5, 2.5, 3.25, -4.5, 300.0], dtype=dtype, shape=[999]))
     same(both(dali, "uniform", values=list(range(70000)), dtype=dtype, shape=[5000], batch_size=2))
@@ -144,7 +143,6 @@ def test_normal_arguments_of_samples_equal_dali(dali):
 
 @pytest.mark.parametrize("probability", [0.0, 0.1, 0.3, 0.5, 0.9, 1.0, 1.5, float("nan")])
 @pytest.mark.parametrize("dtype", [None, "bool", "uint8", "int32"])
-@pytest.mark.drawn(5)
 def test_coin_flip_equals_dali(dali, probability, dtype):
     for where in SHAPES:
         same(both(dali, "coin_flip", probability=probability, dtype=dtype, **where))

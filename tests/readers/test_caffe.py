@@ -47,7 +47,6 @@ DATUMS = {
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("case", DATUMS)
-@pytest.mark.drawn(5)
 def test_datums(tmp_path, dali, case):
     path = write_lmdb(tmp_path / "a", DATUMS[case])
     expected = samples(dali, "Caffe", path=path)

@@ -62,7 +62,7 @@ TWO = [image(2, "b.jpg"), image(1, "a.jpg")]
     ],
     ids=str,
 )
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(3)
 def test_real_files(dali, file, options):
     arguments = {"file_root": str(REAL / "images"), "annotations_file": str(REAL / f"{file}.json"), **options}
     result = samples(ndd, **arguments)
@@ -179,7 +179,6 @@ THREE = [image(3, "c.jpg", 5, 6), image(2, "d/b.jpg", 3, 3), image(1, "a.jpg", 9
     ],
     ids=str,
 )
-@pytest.mark.drawn(3)
 def test_preprocessed(tmp_path, dali, options, again):
     """Each library reads what it and the other one saved; the files are equal."""
     arguments = {**write_coco(tmp_path, THREE, OBJECTS), **options}

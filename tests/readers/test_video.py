@@ -213,7 +213,7 @@ def test_resized_sequences_are_those_of_resize(folder):
     ],
     ids=str,
 )
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(4)
 def test_against_dali(dali, how, tmp_path):
     path = next((str(p) for p in REAL if p.name == "vp8_cfr_nasa_320x180.webm"), None)
     if path is None:
@@ -245,7 +245,6 @@ def test_rounding_of_moments(folder, tmp_path, rounding):
 
 
 @pytest.mark.parametrize("ending", ["webm", "avi"])
-@pytest.mark.drawn(1)
 def test_moments_are_cut_off_to_ticks_as_in_dali(dali, tmp_path, ending):
     """Ticks of 1 ms in webm; in avi there is one for each frame, so that "up" means no more than "down"."""
     path = write(tmp_path / f"a.{ending}", 20, codec="libvpx-vp9")

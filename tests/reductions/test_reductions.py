@@ -63,7 +63,6 @@ def right_mean(x, axes):
 
 @pytest.mark.parametrize("name", PLAIN)
 @pytest.mark.parametrize("kind", NAMES)
-@pytest.mark.drawn(5)
 def test_element_types(dali, name, kind):
     x = values(kind, (4, 5)) if kind in TYPES else samples(kind, 20).reshape(4, 5)
     wanted_types = [None] if name in ("min", "max") else [None, *drawn_types(NAMES, 3, name)]
@@ -113,7 +112,7 @@ def test_axes(dali, name, keep_dims):
         ((2, 0, 3), [0, 2]),
     ],
 )  # fmt: skip
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(5)
 def test_empty_and_tiny(dali, name, shape, axes):
     for kind in drawn(("f32", "u8", "i32"), 1, "reductions"):
         x = values(kind, shape)
@@ -133,7 +132,7 @@ LOOPS = [
 
 
 @pytest.mark.parametrize(("kind", "name"), LOOPS)
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(3)
 def test_large_inputs_take_the_compiled_loops(dali, name, kind):
     x = values(kind, (37, 41, 3, 7))
     for axes in (None, [0], [3], [0, 1], [0, 2], [1, 3], [2, 3], [0, 3]):
@@ -151,7 +150,6 @@ def test_long_sums_do_not_overflow_their_narrow_parts():
 
 
 @pytest.mark.parametrize("name", ABOUT)
-@pytest.mark.drawn(1)
 def test_means_of_every_shape(dali, name):
     x = values("f32", (3, 4, 5))
     for axes, mean in (

@@ -103,7 +103,6 @@ VALUES = {
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", VALUES)
-@pytest.mark.drawn(3)
 def test_values_as_dali(dali, name):
     for i, arguments in enumerate(VALUES[name]):
         assert check_same(dali, lambda m, a=arguments: getattr(m.transforms, name)(**a(m)), 1e-6, (name, i))
@@ -112,7 +111,7 @@ def test_values_as_dali(dali, name):
 @pytest.mark.oracle
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("name", VALUES)
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(3)
 def test_after_and_before_the_map_of_an_input(dali, name, reverse):
     good = 0
     for i, arguments in enumerate(VALUES[name]):

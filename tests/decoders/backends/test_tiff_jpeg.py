@@ -77,7 +77,6 @@ def test_pixels(form, layout, monkeypatch):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("form", FORMS)
-@pytest.mark.drawn(2)
 def test_against_the_oracle(dali, form):
     for layout in ("strips", "tiles", "turned"):
         data = file(form, **LAYOUTS[layout])

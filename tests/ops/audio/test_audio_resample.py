@@ -39,7 +39,6 @@ REGISTRY_CASES = {
 
 
 @pytest.mark.parametrize("source", ["float32", "uint8", "int8", "uint16", "int16", "uint32", "int32"])
-@pytest.mark.drawn(1)
 def test_between_types(dali, source):
     rng = np.random.default_rng(0)
     x = rng.uniform(-1.0, 1.0, 500)

@@ -56,7 +56,6 @@ def test_what_an_empty_signal_gives():
 
 
 @pytest.mark.parametrize("reset", [-1, 1, 4])
-@pytest.mark.drawn(1)
 def test_regions_are_the_same_sample_for_sample(dali, reset):
     rng = np.random.default_rng(reset + 1)
     for window in (1, 7, 64, 512):
@@ -86,7 +85,6 @@ def test_samples_wherever_they_lie():
 
 
 @pytest.mark.parametrize(("window", "reset"), [(9, 27), (400, 2000), (400, -1), (1000, 1000)])
-@pytest.mark.drawn(3)
 def test_regions_of_a_batch_whose_intervals_lie_side_by_side(dali, window, reset):
     """Also with numbers that are none: a sum stays none until the next interval."""
     rng = np.random.default_rng(window)

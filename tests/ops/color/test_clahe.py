@@ -47,7 +47,6 @@ def images(channels, seed=0):
 
 @pytest.mark.parametrize("arguments", CALLS, ids=str)
 @pytest.mark.parametrize(("channels", "luma"), [(1, True), (1, False), (3, True), (3, False)])
-@pytest.mark.drawn(3)
 def test_as_dali(dali, arguments, channels, luma):
     options = {**arguments, "luma_only": luma}
     for batched in (True, False):

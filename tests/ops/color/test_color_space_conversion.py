@@ -82,7 +82,6 @@ def same_but_for_halves(result, expected):
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
-@pytest.mark.drawn(3)
 def test_all_colours_as_dali(dali, source, target):
     x = all_colours(source)
     result, expected = (arrays_of(outcome(m, call([x], "HWC", source, target, False)))[0] for m in (ndd, dali))
@@ -99,7 +98,6 @@ def test_layouts_and_sizes_as_dali(dali, source, target, layout):
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
-@pytest.mark.drawn(4)
 def test_batches_of_one_shape(dali, source, target):
     rng = np.random.default_rng(4)
     for shape in ((3, 5), (70, 90)):
@@ -108,7 +106,6 @@ def test_batches_of_one_shape(dali, source, target):
 
 
 @pytest.mark.parametrize(("source", "target"), [("RGB", "GRAY"), ("GRAY", "BGR"), ("YCbCr", "RGB")])
-@pytest.mark.drawn(2)
 def test_other_layouts_and_ranks_as_dali(dali, source, target):
     for layout in ("CHW", "HW", "FCHW", "WHC", "XYC", "DC"):
         x = np.full([channels_of(source) if c == "C" else 2 for c in layout], 77, np.uint8)

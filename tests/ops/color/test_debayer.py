@@ -55,7 +55,7 @@ def sensor(image, position):
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(5)
 def test_against_the_oracle(dali, dtype, algorithm, position):
     more = {} if algorithm is None else {"algorithm": algorithm}
 
@@ -67,7 +67,6 @@ def test_against_the_oracle(dali, dtype, algorithm, position):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("layout", [None, "HW", "HWC", "FHW", "FHWC"])
-@pytest.mark.drawn(4)
 def test_layouts(dali, layout):
     mosaic = mosaics()[-1]
     shape = {"F": 3, "H": mosaic.shape[0], "W": mosaic.shape[1], "C": 1}

@@ -60,7 +60,6 @@ def by_pillow(image, quality):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("quality", QUALITIES)
-@pytest.mark.drawn(4)
 def test_against_the_oracle(dali, quality):
     def call(module):
         return module.jpeg_compression_distortion(module.batch(pictures(), layout="HWC"), quality=quality)

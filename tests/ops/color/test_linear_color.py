@@ -58,7 +58,7 @@ def types_of(op):
 
 @pytest.mark.parametrize("op", ARGUMENTS)
 @pytest.mark.parametrize("source", TYPES)
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(2)
 def test_every_type_rounds_and_saturates_as_dali(dali, op, source):
     """Extremes, halves, infinities and NaN of every type to every type; but to int16 finite numbers only: what DALI makes of
     the others there depends on the CPU (another value with AVX-512)."""
@@ -77,7 +77,6 @@ def test_every_type_rounds_and_saturates_as_dali(dali, op, source):
 
 
 @pytest.mark.parametrize("op", ARGUMENTS)
-@pytest.mark.drawn(2)
 def test_bytes_are_exactly_dali_s(dali, op):
     rng = np.random.default_rng(3)
     x = rng.integers(0, 256, (90, 110, 3)).astype(np.uint8)
@@ -152,7 +151,7 @@ def random_call(pick, rng, op):
 
 
 @pytest.mark.parametrize("op", ARGUMENTS)
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(3)
 def test_arguments_layouts_and_batches_as_dali(dali, op):
     pick, rng = random.Random(op), np.random.default_rng(5)
     good = 0
@@ -165,7 +164,7 @@ def test_arguments_layouts_and_batches_as_dali(dali, op):
 
 @pytest.mark.parametrize("op", ARGUMENTS)
 @pytest.mark.parametrize("shape", [(5, 7, 3), (60, 50, 3)])
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(3)
 def test_batches_of_one_shape(dali, op, shape):
     """Samples of one shape are computed together: with values for each, for all, and of all types."""
     rng = np.random.default_rng(11)
@@ -223,7 +222,6 @@ def test_tiny_and_empty(dali, op, shape):
 
 
 @pytest.mark.parametrize("op", ARGUMENTS)
-@pytest.mark.drawn(2)
 def test_layouts_as_dali(dali, op):
     for layout in ("HWC", "FHWC", "DHWC", "CHW", "FCHW", "FDHWC", "WHC"):  # HW: DALI refuses masks
         shape = [3 if c == "C" else 2 for c in layout]
@@ -235,7 +233,6 @@ def test_layouts_as_dali(dali, op):
 
 
 @pytest.mark.parametrize("op", ARGUMENTS)
-@pytest.mark.drawn(2)
 def test_element_types_refused_as_dali(dali, op):
     for kind in ("i8", "u16", "u32", "u64", "i64", "f64", "bool"):
         x = np.ones((2, 2, 3), NUMPY[kind])

@@ -26,7 +26,6 @@ KEYS, VALUES = [1, 3, 200, 65535, 3], [10.5, -2.5, 300.0, 1e6, 7.25]
 
 
 @pytest.mark.parametrize("source", NAMES)
-@pytest.mark.drawn(1)
 def test_every_type_equals_dali(dali, source):
     x = np.concatenate([samples(source), np.arange(0, 120).astype(NUMPY[source])])
     with dali.EvalMode.sync_cpu:

@@ -64,7 +64,7 @@ def batch(values, layout=None):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("layout", SHAPES)
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(2)
 def test_layouts(layout, dali):
     rng = np.random.default_rng(1)
     kernel = weights(rng, 3, 5)
@@ -89,7 +89,7 @@ def test_element_types(dtype, dali):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("border", BORDERS)
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(3)
 def test_borders(border, dali):
     rng = np.random.default_rng(3)
     for shape in ((7, 9), (1, 4), (3, 1), (2, 3)):
@@ -290,7 +290,6 @@ def test_valid_volumes_and_anchors():
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float32"])
-@pytest.mark.drawn(1)
 def test_large_filters(dtype, dali, monkeypatch):
     """By OpenCV's Fourier transform, as a column and a row, or by plain sums where OpenCV would not be exact."""
     rng = np.random.default_rng(14)
@@ -319,7 +318,6 @@ def test_large_filters(dtype, dali, monkeypatch):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("dtype", ["uint8", "float32"])
-@pytest.mark.drawn(1)
 def test_borders_wider_than_the_image_and_many_channels(dtype, dali):
     rng = np.random.default_rng(17)
     for shape in ((3, 2, 3), (1, 1, 1), (1, 9, 5), (7, 1, 2), (4, 5, 130)):

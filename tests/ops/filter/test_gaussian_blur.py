@@ -154,7 +154,6 @@ def test_video(dali):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("shape", [(1, 1), (1, 9), (9, 1), (2, 2), (3, 2), (5, 4)])
-@pytest.mark.drawn(3)
 def test_small_images(shape, dali):
     """Windows larger than the image: reflected more than once."""
     rng = np.random.default_rng(8)

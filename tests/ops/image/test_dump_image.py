@@ -34,7 +34,6 @@ def both(dali, monkeypatch, tmp_path, call):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("suffix", ["", "after flip"])
-@pytest.mark.drawn(1)
 def test_files_are_those_of_the_oracle(dali, monkeypatch, tmp_path, suffix):
     def call(module):
         return module.dump_image(module.batch(pictures(), layout="HWC"), suffix=suffix)

@@ -59,7 +59,6 @@ EACH = [
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("batched", [True, False])
-@pytest.mark.drawn(1)
 def test_as_dali(dali, batched):
     for arguments in GOOD:
         assert check_same(dali, call(batched=batched, **arguments), note=arguments)

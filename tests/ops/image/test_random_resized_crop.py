@@ -84,7 +84,7 @@ def test_it_is_resize_of_the_window(layout):
         {"size": 5, "random_aspect_ratio": [2, 1]},
     ],
 )
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(5)
 def test_errors_as_dali(dali, arguments):
     image = np.zeros((10, 12, 3), np.uint8)
     ours, theirs = (
@@ -105,7 +105,6 @@ def test_same_windows_on_the_gpu(emulated_gpu):
 
 
 @pytest.mark.parametrize("size", [7, [7], np.int64(7)])
-@pytest.mark.drawn(2)
 def test_one_number_is_height_and_width(dali, size):
     image = np.arange(10 * 12 * 3, dtype=np.uint8).reshape(10, 12, 3)
     for module in (ndd, dali):

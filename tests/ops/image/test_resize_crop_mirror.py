@@ -45,7 +45,6 @@ def called(module, samples, layout, arguments):
 
 
 @pytest.mark.parametrize("layout", ["HWC", "CHW", "FHWC", "DHWC", "CDHW"])
-@pytest.mark.drawn(2)
 def test_random_arguments_as_dali(dali, layout):
     for seed in repeated(30, 10):
         draw = Draw(seed, layout, ("uint8", "float32")[seed % 2], 1 + seed % 3)

@@ -201,7 +201,6 @@ def test_gpu_as_cpu(emulated_gpu):
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.drawn(5)
 def test_frames_of_one_video_share_a_canvas_as_dali(dali, seed):
     rng = np.random.default_rng(seed)
     video, angles = [], []

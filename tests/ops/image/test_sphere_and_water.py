@@ -35,7 +35,6 @@ def arguments(op, rng):
 
 @pytest.mark.parametrize("op", OPERATORS)
 @pytest.mark.parametrize("kind", ["uint8", "float32"])
-@pytest.mark.drawn(1)
 def test_random_calls_as_dali(dali, op, kind):
     for seed in repeated(60, 20):
         rng = np.random.default_rng(seed)

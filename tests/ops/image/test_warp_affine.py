@@ -35,7 +35,6 @@ def arguments(rng, module, axes, target, matrix):
 
 
 @pytest.mark.parametrize(("layout", "pair"), layouts_and_pairs("HWC", "FHWC", "DHWC", "FDHWC", None))
-@pytest.mark.drawn(2)
 def test_random_calls_are_bit_for_bit_those_of_dali(dali, layout, pair):
     for seed in range(5):
         rng = np.random.default_rng(seed)

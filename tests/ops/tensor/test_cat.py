@@ -80,7 +80,6 @@ def test_cases_as_dali(dali, name):
 
 
 @pytest.mark.parametrize("seed", range(2))
-@pytest.mark.drawn(1)
 def test_batches_as_dali(dali, seed):
     pick, rng = random.Random(seed), np.random.default_rng(seed)
     for _ in repeated(60, 20):

@@ -37,7 +37,6 @@ LAYOUTS = [(1, "x"), (1, "xyz"), (2, "xy"), (2, "yx"), (2, "xyz"), (2, "zyx"), (
 
 @pytest.mark.oracle
 @pytest.mark.parametrize(("columns", "layout"), LAYOUTS)
-@pytest.mark.drawn(2)
 def test_bit_for_bit_as_dali(dali, columns, layout):
     for flips in itertools.product((0, 1), repeat=3):
         arguments = dict(zip(("flip_x", "flip_y", "flip_z"), flips, strict=True))

@@ -30,7 +30,7 @@ INPUTS = [
 
 
 @pytest.mark.parametrize("axis", [-2, -1, 0, 1, 2, 3])
-@pytest.mark.drawn(1)
+@pytest.mark.drawn(2)
 def test_shapes(dali, axis):
     for x in INPUTS:
         for classes in (0, 1, 3):
@@ -101,7 +101,6 @@ def test_gpu_equals_cpu(emulated_gpu, source):
 
 
 @pytest.mark.parametrize("kind", ["uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"])
-@pytest.mark.drawn(1)
 def test_values_that_do_not_fit(dali, kind):
     for on in (2.7, -2.7, 300.5, -70000.0, 3e9, -3e9, 1e10, -1e10, 1e19, -1e19, float("nan")):
         check_same(dali, lambda m, on=on: m.one_hot(m.tensor([0]), num_classes=1, dtype=getattr(m, kind), on_value=on))

@@ -161,7 +161,6 @@ def test_gpu_as_cpu(emulated_gpu, axes):
 
 
 @pytest.mark.parametrize("name", ["NN", "LINEAR", "CUBIC", "LANCZOS3", "TRIANGULAR", "GAUSSIAN"])
-@pytest.mark.drawn(4)
 def test_axes_that_stay_as_they_are(dali, name):
     """A Gaussian blurs some of these too: those that DALI filters."""
     dali_types = pytest.importorskip("nvidia.dali.types")

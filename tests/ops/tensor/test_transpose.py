@@ -32,7 +32,6 @@ TYPES = [
 
 
 @pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.drawn(1)
 def test_every_permutation_as_dali(dali, kind):
     rng = np.random.default_rng(1)
     for ndim in range(5):
