@@ -60,6 +60,7 @@ def rare_files():
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.drawn(1)
 def test_every_kind_as_alone(kind, threads, monkeypatch):
     common, rare = [*common_files()], [*rare_files()]
     data, arguments = [*rare[:5], *common, *rare[5:]], {"output_type": getattr(ndd.types, kind)}
@@ -92,6 +93,7 @@ def test_zstandard(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["RGB", "BGR", "ANY_DATA"])
+@pytest.mark.drawn(1)
 def test_windows_as_alone(kind, monkeypatch):
     data, arguments = [*common_files()], {"output_type": getattr(ndd.types, kind)}
     whole, by_python = [alone(item, **arguments) for item in data], counted(monkeypatch)
