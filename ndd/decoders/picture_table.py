@@ -14,16 +14,30 @@ from ndd._cpu.element_copies import copy_bytes
 from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Decoded, Options
 from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, ORIENTATION, WIDTH
+from ndd.decoders.picture_columns import (
+    COLUMNS,
+    DEPTH,
+    FILE,
+    FILE_BYTES,
+    HIGH,
+    IS_BGR,
+    LEFT,
+    NUMBERS,
+    OUT,
+    OUT_BYTES,
+    ROWS,
+    TOP,
+    USED_BOTTOM,
+    USED_LEFT,
+    USED_RIGHT,
+    USED_TOP,
+    WIDE,
+)
 from ndd.types import DALIImageType
 
 if TYPE_CHECKING:
     from ndd.decoders.picture_batch import PictureBatch
 
-# The columns of a picture: address and bytes of the file, address and bytes of the result, the size in the header, the window
-# (first row, first column, rows, columns), channels of the result, blue before red, and the part of the picture as stored that
-# is used (first row, first column, the ones after the last): pixels outside it may stay undefined.
-FILE, FILE_BYTES, OUT, OUT_BYTES, ROWS, COLUMNS, TOP, LEFT, HIGH, WIDE, DEPTH, IS_BGR = range(12)
-USED_TOP, USED_LEFT, USED_BOTTOM, USED_RIGHT, NUMBERS = range(12, 17)
 LIBDEFLATE, LIBZSTD = 1, 2  # the bits of `libraries`
 BY_LIBPNG, BY_OPENCV, BY_NVIMGCODEC = range(3)  # how gray is mixed
 _ANY = np.zeros(1, np.uint8)

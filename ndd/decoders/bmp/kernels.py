@@ -10,20 +10,8 @@ import numpy as np
 from ndd._compiled.intrinsics import zeros
 from ndd._compiled.jit import kernel
 from ndd.decoders.jpeg.batch_headers import BMP, CHANNELS, GOOD, HEIGHT, WIDTH, number
-from ndd.decoders.picture_table import (
-    BY_OPENCV,
-    DEPTH,
-    IS_BGR,
-    LEFT,
-    TOP,
-    USED_BOTTOM,
-    USED_TOP,
-    WIDE,
-    copy_pixels,
-    decode_loop_of,
-    gray_of,
-    look_of,
-)
+from ndd.decoders.picture_columns import DEPTH, IS_BGR, LEFT, TOP, USED_BOTTOM, USED_TOP, WIDE
+from ndd.decoders.picture_table import BY_OPENCV, copy_pixels, decode_loop_of, gray_of, look_of
 
 # What `_read_layout` finds out after the channels of the result: bits of a pixel, whether the first row is at the top, the first
 # byte of the palette, its colours, the first byte of the pixels, and the bytes from row to row.

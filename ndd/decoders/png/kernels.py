@@ -12,18 +12,8 @@ from ndd._compiled.intrinsics import zeros
 from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes
 from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, PNG, WIDTH
-from ndd.decoders.picture_table import (
-    BY_LIBPNG,
-    DEPTH,
-    HIGH,
-    IS_BGR,
-    LEFT,
-    TOP,
-    WIDE,
-    copy_pixels,
-    decode_loop_of,
-    look_of,
-)
+from ndd.decoders.picture_columns import DEPTH, HIGH, IS_BGR, LEFT, TOP, WIDE
+from ndd.decoders.picture_table import BY_LIBPNG, copy_pixels, decode_loop_of, look_of
 from ndd.decoders.png.libdeflate import alloc as alloc_decompressor, free as free_decompressor
 from ndd.decoders.png.libpng import begin, finish, free
 from ndd.decoders.png.rows import CHUNK, IEND, IHDR, LOWER_CASE, SIGNATURE, big_endian, read_rows

@@ -9,19 +9,8 @@ import numpy as np
 
 from ndd._compiled.jit import kernel
 from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, PNM, WIDTH
-from ndd.decoders.picture_table import (
-    BY_OPENCV,
-    DEPTH,
-    IS_BGR,
-    LEFT,
-    TOP,
-    USED_BOTTOM,
-    USED_TOP,
-    WIDE,
-    copy_pixels,
-    decode_loop_of,
-    look_of,
-)
+from ndd.decoders.picture_columns import DEPTH, IS_BGR, LEFT, TOP, USED_BOTTOM, USED_TOP, WIDE
+from ndd.decoders.picture_table import BY_OPENCV, copy_pixels, decode_loop_of, look_of
 
 _START, _LAYOUT = CHANNELS + 1, CHANNELS + 2  # the first byte of the pixels, which `_read_layout` finds out
 

@@ -11,18 +11,8 @@ from ndd._cpu.element_copies import copy_bytes
 from ndd.decoders.jpeg.baseline import decode as decode_jpeg
 from ndd.decoders.jpeg.batch_headers import CHANNELS, HEIGHT, JPEG_TIFF, WIDTH, u16
 from ndd.decoders.jpeg.huffman import LOOKS, SYMBOLS
-from ndd.decoders.picture_table import (
-    BY_NVIMGCODEC,
-    DEPTH,
-    HIGH,
-    IS_BGR,
-    LEFT,
-    TOP,
-    WIDE,
-    copy_pixels,
-    decode_loop_of,
-    is_used,
-)
+from ndd.decoders.picture_columns import DEPTH, HIGH, IS_BGR, LEFT, TOP, WIDE
+from ndd.decoders.picture_table import BY_NVIMGCODEC, copy_pixels, decode_loop_of, is_used
 from ndd.decoders.tiff.directory import (
     CHUNK_ROWS,
     COUNT,

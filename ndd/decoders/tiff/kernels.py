@@ -12,17 +12,12 @@ from ndd.decoders.backends.tiff_lzw import unpack as unpack_lzw
 from ndd.decoders.backends.tiff_packbits import unpack as unpack_packbits
 from ndd.decoders.backends.tiff_predictor import add_left
 from ndd.decoders.jpeg.batch_headers import CHANNELS, HEIGHT, TIFF, WIDTH
+from ndd.decoders.picture_columns import DEPTH, HIGH, IS_BGR, LEFT, TOP, WIDE
 from ndd.decoders.picture_table import (
     BY_NVIMGCODEC,
     BY_OPENCV,
-    DEPTH,
-    HIGH,
-    IS_BGR,
-    LEFT,
     LIBDEFLATE,
     LIBZSTD,
-    TOP,
-    WIDE,
     copy_pixels,
     decode_loop_of,
     gray_of,

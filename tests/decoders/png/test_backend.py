@@ -56,6 +56,7 @@ def files():
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.drawn(3)
 def test_every_kind_as_alone(kind, threads, monkeypatch):
     data = files()
     _, by_python = check_batch(monkeypatch, data, threads, output_type=getattr(ndd.types, kind))
@@ -128,6 +129,7 @@ def test_the_plainest_files_need_no_libpng(request):
         libdeflate.free.in_python()(decompressor)
 
 
+@pytest.mark.drawn(1)
 def test_interlaced_files_of_any_size():
     for colour in (GRAY, RGB, RGBA):
         data = [filtered(colour, (k // 9 + 1, k % 9 + 1), k, interlaced=True) for k in range(81)]

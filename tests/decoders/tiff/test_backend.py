@@ -61,6 +61,7 @@ def rare_files():
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.drawn(1)
 def test_every_kind_as_alone(kind, threads, monkeypatch):
     common, rare = [*common_files()], [*rare_files()]
     data = [*rare[:5], *common, *rare[5:]]
@@ -84,6 +85,7 @@ def test_zstandard(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", ["RGB", "BGR", "GRAY", "ANY_DATA"])
+@pytest.mark.drawn(1)
 def test_windows_as_alone(kind, monkeypatch):
     windows = (3, 2, 9, 11), (0, 0, 1, 1), (16, 16, 16, 16), (5, 0, 36, 53), (40, 52, 1, 1)
     check_windows(monkeypatch, [*common_files()], windows, output_type=getattr(ndd.types, kind))

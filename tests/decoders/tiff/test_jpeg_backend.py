@@ -39,6 +39,7 @@ def rare_files():
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kind", ["RGB", "BGR", "GRAY", "ANY_DATA"])
+@pytest.mark.drawn(1)
 def test_every_kind_as_alone(kind, threads, monkeypatch):
     common, rare = [*common_files()], [*rare_files()]
     data = [*rare, *common, tiff(PHOTO, colours=RGB, compression=DEFLATE)]
