@@ -190,7 +190,7 @@ class ExternalSource:
         loop.check_batch_size("ExternalSource", size)
         self._loop = loop
         try:
-            return self._next(loop.now if size is None else size, usual=loop.size if size is None else size)
+            return self._next(loop.batch_size if size is None else size, usual=loop.size if size is None else size)
         except StopIteration:
             raise RuntimeError("ExternalSource: A source was exhausted before the iteration ended") from None
 

@@ -42,22 +42,21 @@ class CapturedLoop:
         for feeder in getattr(self, "feeders", ()):
             feeder._released()
         self.step = 0
-        self.operators = False  # whether the first iteration called any
+        self.has_operators = False  # whether the first iteration called any
         self.calls: dict[Any, tuple[str, tuple[Any, ...]]] = {}  # site: where it ran, which of its arguments are marked
-        self.marks = False
+        self.has_marks = False
         self._forget_draws()
         self.feeders: dict[Any, int] = {}  # source that is read in the body: the step that read it last
 
     def _forget_draws(self) -> None:
-        self.draws: dict[
-            Any, tuple[Any, tuple[int, int], int]
-        ] = {}  # site: generator, its key, place in the first iteration
+        # Site: generator, its key, place in the first iteration.
+        self.draws: dict[Any, tuple[Any, tuple[int, int], int]] = {}
         self.drawn: dict[Any, int] = {}  # site: the step that drew last
-        self.words: dict[Any, int] = {}  # generator: the numbers that it draws in an iteration
+        self.draws_per_iteration: dict[Any, int] = {}  # generator: the numbers that it draws in an iteration
         self.counted = 0  # iterations since the first of `draws`
 
     @property
-    def now(self) -> int:
+    def batch_size(self) -> int:
         """The size of the batch that the body is at: the last one may be smaller, or one with broken samples."""
         item = self._item
         values = item.values() if isinstance(item, dict) else item if isinstance(item, tuple) else (item,)
@@ -95,7 +94,7 @@ class CapturedLoop:
                 yield item
                 self._end()
                 whole = True
-                if self.tracing and not self.operators:
+                if self.tracing and not self.has_operators:
                     warn_user(
                         "capture=True was given, but no operators were captured in the first iteration: the loop goes on "
                         "as an ordinary one."
@@ -156,15 +155,15 @@ class CapturedLoop:
         if _local.loop is not self:
             return
         if self.tracing:
-            self.operators = True
+            self.has_operators = True
         else:
             self.check_batch_size(name, unmarked(batch_size))
         operands = (*inputs, *values)
         marked = marked_places(operands)
-        self.marks = self.marks or (bool(marked) and self.tracing)
+        self.has_marks = self.has_marks or (bool(marked) and self.tracing)
         if self.tracing:
             self.calls.setdefault(self._site(name, None), (_place(device, inputs), marked))
-        if self.tracing or (device is None and not self.marks):
+        if self.tracing or (device is None and not self.has_marks):
             return
         site = self._site(name, self.calls)
         if site not in self.calls:
@@ -179,7 +178,7 @@ class CapturedLoop:
 
     def check_batch_size(self, name: str, size: Any) -> None:
         """RuntimeError if it is neither the loop's nor the current batch's."""
-        if size is not None and size not in (self.size, self.now):
+        if size is not None and size not in (self.size, self.batch_size):
             raise RuntimeError(f"{name}: Cannot change batch size to {size}, the capture-mode loop uses {self.size}.")
 
     def draws_from(self, name: str, rng: Any, key: tuple[int, int], place: int) -> None:
@@ -200,7 +199,7 @@ class CapturedLoop:
         self.drawn[site] = self.step
         generator, first_key, first = self.draws[site]
         moved, rest = divmod(place - first, self.counted)
-        usual = self.words.setdefault(id(rng), moved)
+        usual = self.draws_per_iteration.setdefault(id(rng), moved)
         if rng is not generator or key != first_key or rest or moved != usual or moved < 0:
             raise RuntimeError(
                 f"{name}: The RNG of a captured operator was used unexpectedly: the number of random draws per iteration "

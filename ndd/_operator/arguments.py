@@ -91,9 +91,8 @@ class Argument:
         self.default = None if self.required else default
         self.per_sample = annotation.__class__.__name__ == "PerSample"
         kind: Any = annotation.kind if self.per_sample else _without_none(annotation)
-        self.words: tuple[
-            Any, ...
-        ] = ()  # strings that hold for all samples, besides numbers: PerSample[int | Literal["all"]]
+        # Strings that hold for all samples, besides numbers: PerSample[int | Literal["all"]].
+        self.words: tuple[Any, ...] = ()
         if self.per_sample and typing.get_origin(kind) in (types.UnionType, typing.Union):
             kind, *literals = typing.get_args(kind)
             self.words = tuple(word for literal in literals for word in typing.get_args(literal))
@@ -188,9 +187,8 @@ class Argument:
                 return build_tensor(value, None, None, None, copy=False)
         elif isinstance(value, Tensor):
             value = value.item() if not self.vector else np.asarray(value.cpu())
-        elif hasattr(
-            value, "requires_grad"
-        ):  # of torch: the autograd graph is dropped, and a row of one number is a number
+        elif hasattr(value, "requires_grad"):
+            # Of torch: the autograd graph is dropped, and a row of one number is a number.
             value = value.detach().cpu()
             value = value.item() if not self.vector and value.numel() == 1 else value.numpy()
         elif isinstance(value, Batch):

@@ -95,9 +95,8 @@ def position_hint(operator: str, value: object, arguments: list[str], required: 
     return f": arguments are passed by name{f', such as {named}' if named else ''}"
 
 
-@functools.lru_cache(
-    256
-)  # test runners and IDEs ask modules for missing names thousands of times, and difflib takes 2 ms
+# Test runners and IDEs ask modules for missing names thousands of times, and difflib takes 2 ms.
+@functools.lru_cache(256)
 def _hint(module: str, name: str, known: tuple[str, ...]) -> str:
     plain = name.lower().replace("_", "")
     names = {other.lower().replace("_", ""): other for other in known if not other.startswith("_")}

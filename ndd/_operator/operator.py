@@ -69,9 +69,7 @@ class Operator:
         self.name = function.__name__
         self.function = function
         self.module = function.__module__ or "__main__"  # code that `exec` runs may lack a module name
-        self.ours = self.module.startswith(
-            "ndd."
-        )  # of users' operators the results of the functions are checked at every call
+        self.ours = self.module.startswith("ndd.")  # what functions of users' operators return is checked at every call
         self.inputs, self.required, self.variadic, self.arguments = arguments_of(function)
         for argument in self.arguments if self.ours else ():
             argument.bounded = argument.name in MOST
@@ -86,9 +84,8 @@ class Operator:
         self.paths: bool = options["paths"]
         self.reads = _reads(options["reads"], self)
         self.declared_outputs: int | Callable[..., int] = options["outputs"]
-        self.fuses: dict[
-            str, tuple[Callable[..., Any], tuple[str, ...]]
-        ] = {}  # by the maker of input 0, see `fusion.py`
+        # By the maker of input 0, see `fusion.py`.
+        self.fuses: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {}
         self.paces: dict[Any, Any] = {}  # the paces of loops on the CPU, see `partition.py`
         self.cpu_names: list[str] = []
         self.cuda_names: list[str] = []

@@ -5,17 +5,17 @@ Life of a picture
 1. `ndd.decoders.image(files)` (`image.py`; `image_crop.py`, `image_slice.py` and `image_random_crop.py` also compute windows)
    checks its arguments, says what comes out, and starts work. The user gets a handle at once.
 2. The files of the call become a `PictureBatch` (`picture_batch.py`). Headers come first: compiled code reads those of the
-common files of a batch (`batch_backends.py`: JPEG, PNG, TIFF, BMP, PNM); `registry.read_header` reads all others, one by one.
-`ndd.peek_image_shape` ends here. Limits (`size_limits.py`), shapes and windows follow from the headers. From here on a bad
-picture is an error of its sample.
+   common files of a batch (`batch_backends.py`: JPEG, PNG, TIFF, BMP, PNM); `registry.read_header` reads all others, one by one.
+   `ndd.peek_image_shape` ends here. Limits (`size_limits.py`), shapes and windows follow from the headers. From here on a bad
+   picture is an error of its sample.
 3. On the CPU kernels decode the common files of the batch (`backend.py` in `jpeg/`, `png/`, `tiff/`, `bmp/` and `pnm/`). The
-threads of the call take pictures in turn, in compiled code. `picture.py` decodes each of the rest.
-`registry.backends` lists the backends that try, by the format, the kind of JPEG, the window and the installed libraries. A
-failed picture gets one more try, to tell damage from a lack of memory. `pixels.py` turns the picture upright and converts
-channels and element type.
+   threads of the call take pictures in turn, in compiled code. `picture.py` decodes each of the rest.
+   `registry.backends` lists the backends that try, by the format, the kind of JPEG, the window and the installed libraries. A
+   failed picture gets one more try, to tell damage from a lack of memory. `pixels.py` turns the picture upright and converts
+   channels and element type.
 4. On a GPU `nvimgcodec/gpu.py` copies the files to page-locked memory. JPEG engines, CUDA kernels and CPU cores decode the
-JPEGs into one block of memory, which is then converted. Pictures that nvImageCodec cannot decode there go through step 3 and
-are copied. Nothing waits for the GPU.
+   JPEGs into one block of memory, which is then converted. Pictures that nvImageCodec cannot decode there go through step 3 and
+   are copied. Nothing waits for the GPU.
 5. `on_error.py` raises, skips or fills bad pictures. The result is a store with `dropped` and `source_info`.
 
 | picture | backends on the CPU, the first choice first |
@@ -70,7 +70,7 @@ Life of a recording
 1. `ndd.decoders.audio` (`audio.py`) hands the files of a batch to `sound/decode.py`. Compiled code (`sound/batch_kernels.py`)
    reads the headers, plans what each file needs, and decodes, mixes, resamples and converts; threads take files in turn.
 2. It converts WAV in place, decodes FLAC (`sound/flac.py`) and Vorbis, and calls libsndfile for other formats
-(`sound/libsndfile.py`).
+   (`sound/libsndfile.py`).
 3. Unusual and damaged files go one by one through soundfile, then through FFmpeg (`sound/ffmpeg.py`). `on_error.py` handles
    those that still fail.
 

@@ -32,7 +32,7 @@ class Options(NamedTuple):
     """None: the limit that `set_max_pixels` sets."""
     fast_idct: bool = False
     """Whether the CPU decodes JPEGs with the quicker, less exact inverse DCT."""
-    seen: Window | None = None
+    used: Window | None = None
     """The part of a whole picture as stored that is used; pixels outside it are undefined. None: all of it."""
 
     @classmethod
@@ -76,6 +76,10 @@ class BatchBackend(Protocol):
 
     def describe(self, batch: PictureBatch, /) -> None:
         """Fills `batch.facts` for the pictures whose headers it reads."""
+        ...
+
+    def suitable(self, facts: np.ndarray, options: Options, /) -> np.ndarray:
+        """The numbers of the pictures that it can decode to the requested output, unless they are damaged."""
         ...
 
     def decode_batch(self, batch: PictureBatch, samples: np.ndarray, decoded: Decoded, /) -> None:

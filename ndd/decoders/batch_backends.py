@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ndd._tensor.memory import memory_at
-from ndd.decoders.jpeg.batch_headers import GOOD
+from ndd.decoders.jpeg.batch_headers import FORMAT
 
 if TYPE_CHECKING:
     from ndd.decoders.picture_batch import PictureBatch
@@ -30,11 +30,11 @@ _U8 = np.dtype(np.uint8)
 def describe_others(batch: PictureBatch) -> None:
     """Reads the headers of the common files other than JPEGs, and adds their backends to the batch. A format's kernel is asked,
     and compiled, if a file has its signature."""
-    if 0 not in batch.facts[:, GOOD]:
+    if 0 not in batch.facts[:, FORMAT]:
         return
     addresses, sizes = batch.operand.pointers().tolist(), batch.operand.sizes.tolist()
-    for i in np.flatnonzero(batch.facts[:, GOOD] == 0).tolist():
-        if batch.facts[i, GOOD]:
+    for i in np.flatnonzero(batch.facts[:, FORMAT] == 0).tolist():
+        if batch.facts[i, FORMAT]:
             continue
         text = memory_at(addresses[i], min(sizes[i], _LONGEST_SIGNATURE), _U8).tobytes()
         for name, (signatures, modules) in _OTHERS.items():

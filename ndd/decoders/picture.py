@@ -57,7 +57,7 @@ def decode(
     options: Options,
     header: Header | None = None,
     window: Window | None = None,
-    seen: Window | None = None,
+    used: Window | None = None,
     kernel_failed: bool = False,
 ) -> np.ndarray:
     """The picture, or its window, HWC in the requested element type. RuntimeError if it is bad.
@@ -67,7 +67,7 @@ def decode(
 
     Args:
         window: the part to decode, in the upright picture.
-        seen: the part of the upright picture that is used; pixels outside it are undefined.
+        used: the part of the upright picture that is used; pixels outside it are undefined.
         kernel_failed: the JPEG kernel has tried this picture before, in a batch.
     """
     data = data.reshape(-1)
@@ -79,11 +79,11 @@ def decode(
         window = None
     is_ycbcr = options.output_type == DALIImageType.YCbCr
     turn = header.orientation if options.adjust_orientation else 1
-    part, seen = (w and as_stored(w, size, turn) for w in (window, seen))
+    part, used = (w and as_stored(w, size, turn) for w in (window, used))
     stored = options._replace(
         output_type=DALIImageType.RGB if is_ycbcr else options.output_type,
         fast_idct=options.fast_idct and turn == 1,  # not of turned pictures, as in DALI
-        seen=seen,
+        used=used,
     )
     # The kernel detects damage itself, so it gets the file unchanged.
     image = None if kernel_failed else _jpeg.decode(data, header, stored, part)

@@ -19,7 +19,7 @@ from ndd.decoders.batch_backends import Backends, describe_others
 from ndd.decoders.headers.header import Header
 from ndd.decoders.headers.orientation import FIRST_SWAPPED
 from ndd.decoders.jpeg import backend as _jpeg
-from ndd.decoders.jpeg.batch_headers import CHANNELS, FACTS, GOOD, HEIGHT, ORIENTATION, WIDTH
+from ndd.decoders.jpeg.batch_headers import CHANNELS, FACTS, FORMAT, HEIGHT, ORIENTATION, WIDTH
 from ndd.decoders.on_error import resolve_pictures
 from ndd.decoders.picture import bad_picture, check_size, decode, last_backend, too_large
 from ndd.decoders.registry import read_header
@@ -32,10 +32,10 @@ class PictureBatch:
     """The encoded pictures of one call, and the known facts of each.
 
     Attributes:
-        facts: int64 `[N, FACTS]`, the headers; `facts[:, GOOD]` says whether compiled code has read them.
+        facts: int64 `[N, FACTS]`, the headers; `facts[:, FORMAT]` says whether compiled code has read them.
         windows_of: returns the starts and sizes of the windows for pictures of given extents; None for whole pictures.
         windows: int64 `[N, 4]`: y0, x0, y1, x1; None for whole pictures.
-        seen: the same for the part of a whole picture that is used; None for all of it.
+        used: the same for the part of a whole picture that is used; None for all of it.
         images: the pixels of single pictures, by number.
         block: the pixels of all pictures, one after the other, if a backend has decoded them into one block; `images` is then
             empty.
@@ -52,7 +52,7 @@ class PictureBatch:
         self.facts = few_zeros((operand.n, FACTS), np.int64)
         self.windows: np.ndarray | None = None
         self.windows_of: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]] | None = None
-        self.seen: np.ndarray | None = None
+        self.used: np.ndarray | None = None
         self.images: dict[int, np.ndarray] = {}
         self.block: np.ndarray | None = None
         self.errors: dict[int, BaseException] = {}
@@ -80,18 +80,12 @@ class PictureBatch:
     def read_headers(self) -> None:
         """Fills the `facts` that compiled code has not filled. A bad header, or one of a picture that is too large, is an error
         of its sample."""
-        for i in np.flatnonzero(self.facts[:, GOOD] == 0).tolist():
+        for i in np.flatnonzero(self.facts[:, FORMAT] == 0).tolist():
             try:
                 header = self._headers[i] = read_header(self.data[i])
-                check_size(
-                    header, self.options
-                )  # before it becomes a 64-bit number, which may be too small for a false size
-                self.facts[i, HEIGHT : ORIENTATION + 1] = (
-                    header.height,
-                    header.width,
-                    header.channels,
-                    header.orientation,
-                )
+                check_size(header, self.options)  # a false size may be too large for `facts`
+                size = header.height, header.width
+                self.facts[i, HEIGHT : ORIENTATION + 1] = *size, header.channels, header.orientation
             except RuntimeError as error:
                 self.errors[i] = error
         self.refuse_large()
@@ -162,8 +156,8 @@ class PictureBatch:
             header = self._headers.get(i)
             if header is None and self.facts[i, HEIGHT]:
                 header = self.header(i)
-            seen = None if self.seen is None else tuple(self.seen[i].tolist())
-            self.images[i] = decode(self.data[i], self.options, header, self.window(i), seen, i in failed)
+            used = None if self.used is None else tuple(self.used[i].tolist())
+            self.images[i] = decode(self.data[i], self.options, header, self.window(i), used, i in failed)
             if observation.active is not None:
                 observation.active.pictures([i], last_backend())
 
@@ -217,7 +211,7 @@ class PictureBatch:
         else:
             parts = [self.images[i] for i in kept]
             store = Store(spec.dtype, spec.layout, spec.device, [p.shape for p in parts], parts=parts)
-        store.partial = self.seen is not None
+        store.partial = self.used is not None
         return self.labelled(store, kept, dropped)
 
     def labelled(self, store: Store, kept: list[int], dropped: Any) -> Store:
@@ -268,8 +262,8 @@ def decodes(op: Any, windows: Callable[..., tuple[np.ndarray, np.ndarray]] | Non
             cut(batch, further, arguments)
         elif call.taker is not None:
             batch.read_headers()
-            batch.seen = None if batch.errors else fusion.window(call, batch.shapes())
-            if batch.seen is not None and observation.active is not None:
+            batch.used = None if batch.errors else fusion.window(call, batch.shapes())
+            if batch.used is not None and observation.active is not None:
                 observation.active.note(f"fused: only what {call.taker.op.name} looks at was decoded")
         batch.decode(list(range(len(batch))), operand.volumes.total)
         return batch.result()

@@ -13,7 +13,7 @@ from ndd._compiled.sample_loops import next_index
 from ndd._cpu.element_copies import copy_bytes
 from ndd._tensor.memory import host_empty
 from ndd.decoders.backend import Decoded, Options
-from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, ORIENTATION, WIDTH
+from ndd.decoders.jpeg.batch_headers import CHANNELS, FORMAT, HEIGHT, ORIENTATION, WIDTH
 from ndd.decoders.picture_columns import (
     COLUMNS,
     DEPTH,
@@ -44,17 +44,17 @@ _ANY = np.zeros(1, np.uint8)
 _ZERO, _ONE, _TWO, _THREE = (np.uint64(n) for n in range(4))
 
 
-def describe_by(look: Kernel, batch: PictureBatch) -> None:
-    """Reads the headers that a format's `look` can read. A picture that is too large is an error of its sample."""
+def describe_by(read_headers: Kernel, batch: PictureBatch) -> None:
+    """Reads the headers that a format's kernel can read. A picture that is too large is an error of its sample."""
     addresses, sizes = np.ascontiguousarray(batch.operand.pointers()), np.ascontiguousarray(batch.operand.sizes)
-    look(addresses, sizes, _ANY, batch.facts)
+    read_headers(addresses, sizes, _ANY, batch.facts)
     batch.refuse_large()
 
 
 def suitable_for(kind: int, facts: np.ndarray, options: Options) -> np.ndarray:
     """Whether each picture is of the format `kind` and the output has its element type and colours, bool `[N]`."""
     fits = options.output_type != DALIImageType.YCbCr and options.dtype == np.uint8
-    return (facts[:, GOOD] == kind) & fits
+    return (facts[:, FORMAT] == kind) & fits
 
 
 def decode_by(
@@ -75,7 +75,7 @@ def decode_by(
     """
     order = largest_first(batch, samples)
     nbytes = work * int(np.add.reduce(batch.operand.sizes[order]))
-    arguments = (order, picture_table(batch, decoded), *seats(batch, order, room), libraries, decoded.done)
+    arguments = (order, picture_table(batch, decoded), *scratch_rows(batch, order, room), libraries, decoded.done)
     batch.call.parallel_for(loop, arguments, len(order), nbytes, (batch.operand, decoded.memory))
 
 
@@ -93,8 +93,8 @@ def picture_table(batch: PictureBatch, decoded: Decoded) -> np.ndarray:
     table[:, IS_BGR] = batch.options.output_type == DALIImageType.BGR
     table[:, [USED_TOP, USED_LEFT]] = table[:, [TOP, LEFT]]
     table[:, [USED_BOTTOM, USED_RIGHT]] = table[:, [TOP, LEFT]] + table[:, [HIGH, WIDE]]
-    if batch.windows is None and batch.seen is not None:
-        table[:, USED_TOP:] = batch.seen
+    if batch.windows is None and batch.used is not None:
+        table[:, USED_TOP:] = batch.used
     return table
 
 
@@ -103,8 +103,8 @@ def largest_first(batch: PictureBatch, samples: np.ndarray) -> np.ndarray:
     return samples[np.argsort(-batch.operand.sizes[samples], kind="stable")]
 
 
-def seats(batch: PictureBatch, order: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
-    """Memory for the threads of a loop: u8 `[S, room]`, a row for each, and int64 `[S]`, whether a thread uses the row."""
+def scratch_rows(batch: PictureBatch, order: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
+    """Memory for the threads of a loop: u8 `[S, room]`, a row for each, and int64 `[S]`, zeros: whether a thread uses the row."""
     count = min(batch.call.threads, len(order))
     return host_empty((count * room,), np.uint8).reshape(count, room), np.zeros(count, np.int64)
 
@@ -159,19 +159,19 @@ def copy_pixels(pixels, at, stored, out, to, depth, count, swaps, rule):
         source += step
 
 
-def look_of(read_layout: Kernel, numbers: int) -> Kernel:
-    """The kernel `look(addresses, sizes, like, facts)` of a format: fills the `facts` of its common files among those that no
-    other format has read, `sizes[i]` bytes at `addresses[i]`. `like` is any array of u8.
+def read_headers_of(read_layout: Kernel, numbers: int) -> Kernel:
+    """The kernel `read_headers(addresses, sizes, like, facts)` of a format: fills the `facts` of its common files among those that
+    no other format has read, `sizes[i]` bytes at `addresses[i]`. `like` is any array of u8.
 
     Args:
         read_layout: `(data, layout)` fills `layout`, int64 `[numbers]`, which begins as facts do with the format, height, width
             and channels. Returns whether the file is a common one.
     """
-    look = from_template(
-        _look, read_layout.function, "_of_batch", {"light": True}, read_layout=read_layout, numbers=numbers
+    read_headers = from_template(
+        _read_headers, read_layout.function, "_of_batch", {"light": True}, read_layout=read_layout, numbers=numbers
     )
-    look.fallback(lambda addresses, sizes, like, facts: None)  # Python reads all of them
-    return look
+    read_headers.fallback(lambda addresses, sizes, like, facts: None)  # Python reads all of them
+    return read_headers
 
 
 def decode_loop_of(read_layout: Kernel, decode: Kernel, kind: int, numbers: int) -> Kernel:
@@ -179,11 +179,11 @@ def decode_loop_of(read_layout: Kernel, decode: Kernel, kind: int, numbers: int)
     threads share: they decode up to `limit` pictures in the order `order`.
 
     Args:
-        read_layout: see `look_of`.
+        read_layout: see `read_headers_of`.
         decode: `(data, layout, out, row, scratch, libraries)` writes the window of a picture, with the scratch memory of a
             thread. Returns whether it could.
 
-    The loop's `pictures` are a `picture_table`, `scratch` and `taken` are `seats`, and `done`, bool `[N]`, is set for each
+    The loop's `pictures` are a `picture_table`, `scratch` and `taken` are `scratch_rows`, and `done`, bool `[N]`, is set for each
     picture that is decoded.
     """
     names = {"read_layout": read_layout, "decode": decode, "kind": kind, "numbers": numbers}
@@ -192,28 +192,28 @@ def decode_loop_of(read_layout: Kernel, decode: Kernel, kind: int, numbers: int)
     return loop
 
 
-def _look(addresses, sizes, like, facts):
+def _read_headers(addresses, sizes, like, facts):
     layout = empty(numbers, np.int64)  # type: ignore[name-defined]  # noqa: F821
     for i in range(len(sizes)):
         row = facts[i]
-        if row[GOOD] == 0 and read_layout(array_at(addresses[i], sizes[i], like), layout):  # type: ignore[name-defined]  # noqa: F821
-            row[GOOD], row[HEIGHT], row[WIDTH] = layout[GOOD], layout[HEIGHT], layout[WIDTH]
+        if row[FORMAT] == 0 and read_layout(array_at(addresses[i], sizes[i], like), layout):  # type: ignore[name-defined]  # noqa: F821
+            row[FORMAT], row[HEIGHT], row[WIDTH] = layout[FORMAT], layout[HEIGHT], layout[WIDTH]
             row[CHANNELS], row[ORIENTATION] = layout[CHANNELS], 1
 
 
 def _decode_loop(counter, limit, order, pictures, scratch, taken, libraries, done):
     layout = empty(numbers, np.int64)  # type: ignore[name-defined]  # noqa: F821
-    seat = acquire_slot(taken)
-    own = scratch[seat]
+    slot = acquire_slot(taken)
+    own = scratch[slot]
     for _ in range(limit):
-        turn = next_index(counter)
-        if turn >= len(order):
+        k = next_index(counter)
+        if k >= len(order):
             break
-        row = pictures[order[turn]]
+        row = pictures[order[k]]
         data, out = array_at(row[FILE], row[FILE_BYTES], own), array_at(row[OUT], row[OUT_BYTES], own)
         # The header must not have changed since the memory for the pixels was allocated.
-        same = read_layout(data, layout) and layout[GOOD] == kind  # type: ignore[name-defined]  # noqa: F821
+        same = read_layout(data, layout) and layout[FORMAT] == kind  # type: ignore[name-defined]  # noqa: F821
         same = same and layout[HEIGHT] == row[ROWS] and layout[WIDTH] == row[COLUMNS] and is_inside(row, out)
-        done[order[turn]] = same and decode(data, layout, out, row, own, libraries)  # type: ignore[name-defined]  # noqa: F821
-    atomic_store(taken, seat, 0)
+        done[order[k]] = same and decode(data, layout, out, row, own, libraries)  # type: ignore[name-defined]  # noqa: F821
+    atomic_store(taken, slot, 0)
     return True

@@ -91,10 +91,10 @@ def convert(image: np.ndarray, dtype: Any, ycbcr: bool = False) -> np.ndarray:
         return _ycbcr(image, dtype)
     if image.dtype == dtype:
         return image
-    return _stored(image.astype(np.float32), scale(dtype, image.dtype), None, dtype)
+    return _rounded(image.astype(np.float32), scale(dtype, image.dtype), None, dtype)
 
 
-def _stored(values: np.ndarray, scale: float, offset: Any, dtype: np.dtype) -> np.ndarray:
+def _rounded(values: np.ndarray, scale: float, offset: Any, dtype: np.dtype) -> np.ndarray:
     values *= np.float32(scale)
     if offset is not None:
         values += offset
@@ -116,13 +116,12 @@ def ycbcr_matrix() -> tuple[np.ndarray, np.ndarray]:
 def _ycbcr(image: np.ndarray, dtype: np.dtype) -> np.ndarray:
     red, green, blue = image.reshape(-1, 3).T.astype(np.float32)
     mixed = np.empty((len(red), 3), np.float32)
-    for channel, (of_red, of_green, of_blue) in enumerate(
-        _TO_YCBCR
-    ):  # this order of additions: the last bit decides ties
+    for channel, (of_red, of_green, of_blue) in enumerate(_TO_YCBCR):
+        # In this order: the last bit decides ties.
         mixed[:, channel] = of_red * red + of_green * green + of_blue * blue
     levels = 1 if dtype.kind == "f" else largest(dtype) + 1
     offset = _OFFSET * np.float32(levels)
-    return _stored(mixed, largest(dtype) / largest(image.dtype), offset, dtype).reshape(image.shape)
+    return _rounded(mixed, largest(dtype) / largest(image.dtype), offset, dtype).reshape(image.shape)
 
 
 def as_stored(window: Window, size: tuple[int, int], orientation: int) -> Window:

@@ -26,11 +26,11 @@ def turn_loop(counter, limit, order, pictures, like, done):
         done: bool `[N]`: pictures that were not decoded are left out.
     """
     for _ in range(limit):
-        turn = next_index(counter)
-        if turn >= len(order):
+        k = next_index(counter)
+        if k >= len(order):
             break
-        row = pictures[order[turn]]
-        if done[order[turn]]:
+        row = pictures[order[k]]
+        if done[order[k]]:
             nbytes = row[HEIGHT] * row[WIDTH] * row[PIXEL]
             _turn(array_at(row[STORED], nbytes, like), array_at(row[UPRIGHT], nbytes, like), row)
     return True

@@ -144,14 +144,14 @@ def read_jpeg(content: bytes) -> None:
     data = fenced_copy(content)
     places, sizes = np.array([data.ctypes.data]), np.array([data.size])
     facts, seen = np.zeros((1, batch_headers.FACTS), np.int64), np.zeros((1, 3), np.int64)
-    batch_headers.look(places, sizes, np.empty(0, np.uint8), facts)
+    batch_headers.read_headers(places, sizes, np.empty(0, np.uint8), facts)
     batch_headers.peek(places, sizes, np.empty(batch_headers.PEEKED, np.uint8), seen)
     copy = fenced(data.size)
     batch_headers.take(places[0], data.size, 0, copy, np.zeros(batch_headers.FACTS, np.int64))
     header = jpeg_header.read_header(data.data)
     segments_of.without_junk(data)
     segments_of.lacks_scans(data.data)
-    if facts[0, batch_headers.GOOD]:
+    if facts[0, batch_headers.FORMAT]:
         assert header is not None
         assert (header.height, header.width) == tuple(facts[0, batch_headers.HEIGHT : batch_headers.WIDTH + 1])
         assert header.orientation == facts[0, batch_headers.ORIENTATION]
@@ -258,7 +258,7 @@ def read_header(content: bytes) -> None:
     if name == "png":
         facts = np.zeros((1, batch_headers.FACTS), np.int64)
         png.look(np.array([data.ctypes.data]), np.array([data.size]), np.empty(0, np.uint8), facts)
-        if facts[0, batch_headers.GOOD]:
+        if facts[0, batch_headers.FORMAT]:
             header = registry.header_as(data, name)
             assert header is not None
             assert (header.height, header.width) == tuple(facts[0, batch_headers.HEIGHT : batch_headers.WIDTH + 1])

@@ -92,7 +92,7 @@ def make_png(rng: random.Random) -> bytes:
 def look(kernels: Any, data: np.ndarray, read_header: Callable[[memoryview], Any]) -> Any:
     """The header by the kernel of a batch, which equals what Python reads."""
     facts = np.zeros((1, 6), np.int64)
-    kernels.look(np.array([data.ctypes.data]), np.array([data.size]), np.empty(0, np.uint8), facts)
+    kernels.read_headers(np.array([data.ctypes.data]), np.array([data.size]), np.empty(0, np.uint8), facts)
     height, width, channels = facts[0, 1:4].tolist()
     if not facts[0, 0] or height * width > 1 << 16:
         raise LeftError("left to Python")

@@ -72,7 +72,7 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
     library, channels = _library(), header.out_channels(options.output_type)
     if library is None or channels < 3 or webp.is_animated(data.data):
         return None
-    part = window or options.seen or (0, 0, header.height, header.width)
+    part = window or options.used or (0, 0, header.height, header.width)
     top, bottom = _widened(part[0], part[2], header.height)
     # A whole picture keeps its columns, so that the rows that are used lie where they belong.
     left, right = (0, header.width) if window is None else _widened(part[1], part[3], header.width)

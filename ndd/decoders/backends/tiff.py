@@ -106,7 +106,7 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
     """The backend. None for a file that other libraries read well, Unreadable for a damaged one."""
     left = False
     # Converting floats that nobody wrote would warn of NaN.
-    seen = options.seen if window is None and np.dtype(header.dtype).kind != "f" else None
+    used = options.used if window is None and np.dtype(header.dtype).kind != "f" else None
     try:
         directory = Directory(data.data)
         tags = _tags(directory)
@@ -116,7 +116,7 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
         _check(directory, tags)
         layout = _layout(directory, tags, len(data))
         unused = 16 - layout.bits if 8 < layout.bits < 16 and layout.colours != PALETTE else 0
-        part = window or seen or (0, 0, layout.height, layout.width)
+        part = window or used or (0, 0, layout.height, layout.width)
         with_alpha = options.output_type == DALIImageType.ANY_DATA
         if layout.compression == _JPEG:
             image = tiff_jpeg.pixels(
@@ -136,10 +136,10 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
     by_opencv = unused > 0 or layout.planes > 1 or header.orientation != 1
     by_opencv |= layout.colours in (CMYK, YCBCR) and layout.compression != _JPEG
     image = np.ascontiguousarray(channels_as(image, options.output_type, by_opencv, unused))
-    if seen is None:
+    if used is None:
         return image
     whole = host_empty((layout.height, layout.width, image.shape[2]), image.dtype)
-    whole[seen[0] : seen[2], seen[1] : seen[3]] = image
+    whole[used[0] : used[2], used[1] : used[3]] = image
     return whole
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from ndd._compiled.intrinsics import zeros
 from ndd._compiled.jit import kernel
-from ndd.decoders.jpeg.batch_headers import BMP, CHANNELS, GOOD, HEIGHT, WIDTH, number
+from ndd.decoders.jpeg.batch_headers import BMP, CHANNELS, FORMAT, HEIGHT, WIDTH, number
 from ndd.decoders.picture_columns import DEPTH, IS_BGR, LEFT, TOP, USED_BOTTOM, USED_TOP, WIDE
-from ndd.decoders.picture_table import BY_OPENCV, copy_pixels, decode_loop_of, gray_of, look_of
+from ndd.decoders.picture_table import BY_OPENCV, copy_pixels, decode_loop_of, gray_of, read_headers_of
 
 # What `_read_layout` finds out after the channels of the result: bits of a pixel, whether the first row is at the top, the first
 # byte of the palette, its colours, the first byte of the pixels, and the bytes from row to row.
@@ -44,7 +44,7 @@ def _read_layout(data, layout):
         return False
     if not 0 < width <= _MOST or not 0 < abs(height) <= _MOST or (bits != 8 and bits != 24 and bits != 32):
         return False
-    layout[GOOD], layout[HEIGHT], layout[WIDTH], layout[CHANNELS] = BMP, abs(height), width, bits // 8
+    layout[FORMAT], layout[HEIGHT], layout[WIDTH], layout[CHANNELS] = BMP, abs(height), width, bits // 8
     layout[_BITS], layout[_TOP_DOWN], layout[_PALETTE], layout[_COLOURS] = bits, height < 0, end, 0
     if bits == 8:
         count = min(colours if colours else np.int64(_ALL), (total - end) // _ENTRY)
@@ -106,5 +106,5 @@ def _look_up(data, at, colours, out, to, depth, count):
         target += size
 
 
-look = look_of(_read_layout, _LAYOUT)
+read_headers = read_headers_of(_read_layout, _LAYOUT)
 decode_loop = decode_loop_of(_read_layout, _decode, BMP, _LAYOUT)

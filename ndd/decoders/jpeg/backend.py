@@ -20,7 +20,7 @@ from ndd.decoders.jpeg import baseline, batch_headers, progressive
 from ndd.decoders.jpeg.batch_headers import (
     CHANNELS,
     COLOUR_JPEG,
-    GOOD,
+    FORMAT,
     HEIGHT,
     JPEG,
     ORIENTATION,
@@ -29,7 +29,7 @@ from ndd.decoders.jpeg.batch_headers import (
     WHOLE,
     WIDTH,
 )
-from ndd.decoders.picture_table import describe_by, largest_first, seats
+from ndd.decoders.picture_table import describe_by, largest_first, scratch_rows
 from ndd.decoders.pixels import as_stored
 from ndd.types import DALIImageType
 
@@ -56,7 +56,7 @@ def _scratch(nbytes: int) -> np.ndarray:
 
 def describe(batch: PictureBatch) -> None:
     """Reads the headers of the common JPEGs."""
-    describe_by(batch_headers.look, batch)
+    describe_by(batch_headers.read_headers, batch)
 
 
 def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
@@ -65,13 +65,13 @@ def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
         return np.empty(0, np.int64)
     pixels = facts[:, HEIGHT] * facts[:, WIDTH]
     fits = (facts[:, SCANS] == WHOLE) | ((facts[:, SCANS] == PROGRESSIVE) & (pixels <= progressive.MOST_PIXELS))
-    fits &= facts[:, GOOD] == JPEG
-    if options.output_type != DALIImageType.GRAY and COLOUR_JPEG in facts[:, GOOD]:
+    fits &= facts[:, FORMAT] == JPEG
+    if options.output_type != DALIImageType.GRAY and COLOUR_JPEG in facts[:, FORMAT]:
         channels = facts[:, CHANNELS]
         as_rgb = channels == 3
         if options.output_type == DALIImageType.RGB:  # DALI decodes turned CMYK with OpenCV, whose colours differ
             as_rgb |= (channels == 4) & ((facts[:, ORIENTATION] == 1) | (not options.adjust_orientation))
-        fits |= (facts[:, GOOD] == COLOUR_JPEG) & as_rgb
+        fits |= (facts[:, FORMAT] == COLOUR_JPEG) & as_rgb
     return np.flatnonzero(fits)
 
 
@@ -82,14 +82,14 @@ def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> 
     part = np.zeros((len(facts), 4), np.int64)
     if batch.windows is not None:
         part[:] = batch.windows
-    elif batch.seen is not None:
-        part[:] = batch.seen
+    elif batch.used is not None:
+        part[:] = batch.used
     else:
         part[:, 2:] = facts[:, HEIGHT : WIDTH + 1]
     is_turned = facts[samples, ORIENTATION] != 1
     if batch.options.adjust_orientation and True in is_turned:
         turned, stored = samples[is_turned], samples[~is_turned]
-        if batch.windows is None and batch.seen is None:
+        if batch.windows is None and batch.used is None:
             part[:, 2:] = batch.extents()  # upright
         _decode_turned(batch, turned, decoded, part)
     _decode_stored(batch, stored, decoded, part)
@@ -159,10 +159,10 @@ def _decode_by(loop: Kernel, batch: PictureBatch, samples: np.ndarray, decoded: 
     if batch.windows is not None:
         places[:, 4:6] = part[:, :2]
     places[:, 6:8] = shapes[:, 1:]
-    places[:, 8] = (batch.facts[:, GOOD] == COLOUR_JPEG) & (batch.facts[:, CHANNELS] == 3)
+    places[:, 8] = (batch.facts[:, FORMAT] == COLOUR_JPEG) & (batch.facts[:, CHANNELS] == 3)
     order = largest_first(batch, samples)
     room = baseline.room(int(sizes[order[0]]), int((places[samples, 3] - places[samples, 1]).max()))
-    arguments = (order, pictures, *seats(batch, order, room), decoded.done)
+    arguments = (order, pictures, *scratch_rows(batch, order, room), decoded.done)
     work = _WORK * int(np.add.reduce(sizes[samples]))
     call.parallel_for(loop, arguments, len(order), work, (operand, decoded.memory))
 
@@ -185,8 +185,8 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
     out = host_empty((y1 - y0, x1 - x0, header.out_channels(options.output_type)), np.uint8)
     data = np.require(data, requirements=["C"])
     y, x = y0, x0
-    if options.seen is not None and window is None:
-        y0, x0, y1, x1 = options.seen
+    if options.used is not None and window is None:
+        y0, x0, y1, x1 = options.used
     place = [y0, x0, y1, x1, y, x, out.shape[1], out.shape[2], header.coded_rgb]
     picture = [data.ctypes.data, data.size, out.ctypes.data, out.size, *place]
     return out if decode_all([picture], PROGRESSIVE if header.progressive else WHOLE) else None

@@ -16,7 +16,7 @@ from ndd._tensor.memory import memory_at
 # The facts of a picture: its format if compiled code may decode it (JPEG, ...; 0: Python decides), size as stored, channels,
 # EXIF orientation, and the scans of a JPEG: WHOLE if its first scan has all components (decoders stop after that scan),
 # PROGRESSIVE, or 0.
-GOOD, HEIGHT, WIDTH, CHANNELS, ORIENTATION, SCANS, FACTS = 0, 1, 2, 3, 4, 5, 6
+FORMAT, HEIGHT, WIDTH, CHANNELS, ORIENTATION, SCANS, FACTS = 0, 1, 2, 3, 4, 5, 6
 JPEG, PNG, TIFF, BMP, PNM, JPEG_TIFF, COLOUR_JPEG = range(1, 8)  # the last one codes RGB or CMYK instead of YCbCr
 WHOLE, PROGRESSIVE = 1, 2
 
@@ -46,7 +46,7 @@ def _(address, size, start, target, facts):
 
 
 @kernel(light=True)
-def look(addresses, sizes, like, facts):
+def read_headers(addresses, sizes, like, facts):
     """Fills `facts`, int64 `[N, FACTS]`, of the encoded pictures, `sizes[i]` bytes at `addresses[i]`, which do not change.
     A picture is good if Python would read the same facts; its pixels may still be damaged. `like` is any array of u8."""
     for i in range(len(sizes)):
@@ -55,12 +55,12 @@ def look(addresses, sizes, like, facts):
             row[:] = 0
 
 
-@look.fallback
+@read_headers.fallback
 def _(addresses, sizes, like, facts):
     facts[...] = 0  # Python looks at all of them
 
 
-look.urgency = 0.5  # which halves the rate of a loop over photographs, and is no time of this fallback
+read_headers.urgency = 0.5  # which halves the rate of a loop over photographs, and is no time of this fallback
 
 
 @kernel(light=True)
@@ -122,8 +122,8 @@ def _walk(data, first, end, facts, copied):
                 return False
             facts[SCANS] = PROGRESSIVE if progressive else WHOLE if data[at + 4] == facts[CHANNELS] else 0
             rgb = facts[CHANNELS] == 3 and not says_ycc and (says_rgb or named_rgb)
-            facts[GOOD] = COLOUR_JPEG if rgb or facts[CHANNELS] == 4 else JPEG
-            if not facts[CHANNELS] or (facts[GOOD] == COLOUR_JPEG and (copied or facts[SCANS] != WHOLE)):
+            facts[FORMAT] = COLOUR_JPEG if rgb or facts[CHANNELS] == 4 else JPEG
+            if not facts[CHANNELS] or (facts[FORMAT] == COLOUR_JPEG and (copied or facts[SCANS] != WHOLE)):
                 return False
             if exif:
                 facts[ORIENTATION] = _orientation(data, exif, exif_end, copied)
@@ -223,9 +223,8 @@ def _is_sound(data, first, size, facts):
     if size < _SHORT_FILE or facts[SCANS] == WHOLE:
         return True
     marks, names, scans = data[first : end - 1], data[first + 1 : end], 0
-    for k in range(
-        len(marks)
-    ):  # two arrays from 0 on: eight times as fast as one array with indices that may be negative
+    # Two arrays from 0 on: eight times as fast as one array with indices that may be negative.
+    for k in range(len(marks)):
         scans += (marks[k] == 0xFF) & (names[k] == 0xDA)
     pixels = np.int64(facts[HEIGHT]) * np.int64(facts[WIDTH])
     return scans <= min(_MAX_SCANS, max(_FEW_SCANS, _MAX_SCANNED // pixels))

@@ -23,7 +23,7 @@ from ndd.decoders import pixels
 from ndd.decoders.backend import Decoded, Options
 from ndd.decoders.batch_backends import describe_others
 from ndd.decoders.headers.orientation import FIRST_SWAPPED
-from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, JPEG, ORIENTATION, WIDTH
+from ndd.decoders.jpeg.batch_headers import CHANNELS, FORMAT, HEIGHT, JPEG, ORIENTATION, WIDTH
 from ndd.decoders.nvimgcodec import c_api, python_api
 from ndd.decoders.nvimgcodec.decoder_pool import Place, decoders, huffman_threshold, places, share
 from ndd.decoders.on_error import resolve_pictures
@@ -158,9 +158,9 @@ def _by_c_api(
 def _suitable(batch: PictureBatch, place: Place | None) -> np.ndarray:
     """Whether each sample may go to nvImageCodec's GPU decoders, bool `[N]`. The copies hold nothing that would make it
     fail."""
-    fits = batch.facts[:, GOOD] == JPEG
+    fits = batch.facts[:, FORMAT] == JPEG
     if place is not None or python_api.library() is not None:
-        for i in np.flatnonzero(batch.facts[:, GOOD] == 0).tolist():
+        for i in np.flatnonzero(batch.facts[:, FORMAT] == 0).tolist():
             if i not in batch.errors and _suits_the_gpu(batch.header(i), batch.data[i], batch.options):
                 fits[i] = True
                 if place is not None:

@@ -11,9 +11,9 @@ import numpy as np
 from ndd._compiled.intrinsics import zeros
 from ndd._compiled.jit import kernel
 from ndd._cpu.element_copies import copy_bytes
-from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, PNG, WIDTH
+from ndd.decoders.jpeg.batch_headers import CHANNELS, FORMAT, HEIGHT, PNG, WIDTH
 from ndd.decoders.picture_columns import DEPTH, HIGH, IS_BGR, LEFT, TOP, WIDE
-from ndd.decoders.picture_table import BY_LIBPNG, copy_pixels, decode_loop_of, look_of
+from ndd.decoders.picture_table import BY_LIBPNG, copy_pixels, decode_loop_of, read_headers_of
 from ndd.decoders.png.libdeflate import alloc as alloc_decompressor, free as free_decompressor
 from ndd.decoders.png.libpng import begin, finish, free
 from ndd.decoders.png.rows import CHUNK, IEND, IHDR, LOWER_CASE, SIGNATURE, big_endian, read_rows
@@ -72,7 +72,7 @@ def _read_layout(data, layout):
     bits = np.int64(data[24]) * (1 if data[25] == 3 else channels)
     if height * (width * bits // 8) > _LARGEST_RATIO * np.int64(len(data)):
         return False
-    layout[GOOD], layout[HEIGHT], layout[WIDTH], layout[CHANNELS] = PNG, height, width, channels
+    layout[FORMAT], layout[HEIGHT], layout[WIDTH], layout[CHANNELS] = PNG, height, width, channels
     layout[_NEEDED] = _bytes_needed(data)
     return layout[_NEEDED] > 0
 
@@ -150,5 +150,5 @@ def _take_window(pixels, width, stored, out, row):
         copy_pixels(pixels, at, stored, out, to, row[DEPTH], row[WIDE], row[IS_BGR] != 0, BY_LIBPNG)
 
 
-look = look_of(_read_layout, _LAYOUT)
+read_headers = read_headers_of(_read_layout, _LAYOUT)
 decode_loop = decode_loop_of(_read_layout, _decode, PNG, _LAYOUT)

@@ -8,9 +8,9 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._compiled.jit import kernel
-from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, PNM, WIDTH
+from ndd.decoders.jpeg.batch_headers import CHANNELS, FORMAT, HEIGHT, PNM, WIDTH
 from ndd.decoders.picture_columns import DEPTH, IS_BGR, LEFT, TOP, USED_BOTTOM, USED_TOP, WIDE
-from ndd.decoders.picture_table import BY_OPENCV, copy_pixels, decode_loop_of, look_of
+from ndd.decoders.picture_table import BY_OPENCV, copy_pixels, decode_loop_of, read_headers_of
 
 _START, _LAYOUT = CHANNELS + 1, CHANNELS + 2  # the first byte of the pixels, which `_read_layout` finds out
 
@@ -56,7 +56,7 @@ def _read_layout(data, layout):
     at, largest = _next_number(data, at, end)
     if not 0 < width <= _MOST or not 0 < height <= _MOST or largest != _LARGEST:
         return False
-    layout[GOOD], layout[HEIGHT], layout[WIDTH], layout[_START] = PNM, height, width, at + 1
+    layout[FORMAT], layout[HEIGHT], layout[WIDTH], layout[_START] = PNM, height, width, at + 1
     layout[CHANNELS] = 3 if data[1] == 0x36 else 1
     return height * width * layout[CHANNELS] <= total - layout[_START]
 
@@ -71,5 +71,5 @@ def _decode(data, layout, out, row, scratch, libraries):
     return True
 
 
-look = look_of(_read_layout, _LAYOUT)
+read_headers = read_headers_of(_read_layout, _LAYOUT)
 decode_loop = decode_loop_of(_read_layout, _decode, PNM, _LAYOUT)

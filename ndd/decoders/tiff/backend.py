@@ -21,7 +21,7 @@ _WORK = 4  # about as many bytes are moved for one encoded byte
 
 def describe(batch: PictureBatch) -> None:
     """Reads the headers of the common TIFFs among the files that no other backend has read."""
-    describe_by(kernels.look, batch)
+    describe_by(kernels.read_headers, batch)
 
 
 def suitable(facts: np.ndarray, options: Options) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
 from ndd.decoders.headers import tiff_directory as tiff
-from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, JPEG_TIFF, TIFF, WIDTH, number
+from ndd.decoders.jpeg.batch_headers import CHANNELS, FORMAT, HEIGHT, JPEG_TIFF, TIFF, WIDTH, number
 
 # What `read_layout` finds out after the channels: the compression, whether numbers are differences from the pixel on the left,
 # rows and columns of a chunk, whether chunks are tiles, the numbers of chunks, their bytes in the file: place, and bytes of a
@@ -125,9 +125,8 @@ def read_layout(data, layout):
     if not _all_are(data, entries, _SAMPLE_FORMAT, _UNSIGNED, is_big):
         return False
     is_packed = compression in (LZW, DEFLATE, OLD_DEFLATE, ZSTANDARD)
-    predictor = (
-        _value(data, entries, _PREDICTOR, 1, is_big) if is_packed else np.int64(1)
-    )  # libtiff ignores it for the others
+    # libtiff ignores the predictor of the others.
+    predictor = _value(data, entries, _PREDICTOR, 1, is_big) if is_packed else np.int64(1)
     if (not is_packed and compression not in (NONE, PACKBITS, JPEG)) or predictor not in (1, _HORIZONTAL):
         return False
     is_tiled = entries[_TILES, 0] > 0
@@ -146,17 +145,14 @@ def read_layout(data, layout):
     count = ((height + rows - 1) // rows) * ((width + columns - 1) // columns)
     if entries[places, 0] != count or entries[sizes, 0] != count or picture > _LARGEST_RATIO * np.int64(len(data)):
         return False
-    layout[GOOD], layout[HEIGHT], layout[WIDTH] = JPEG_TIFF if is_jpeg else TIFF, height, width
+    layout[FORMAT], layout[HEIGHT], layout[WIDTH] = JPEG_TIFF if is_jpeg else TIFF, height, width
     layout[CHANNELS], layout[COMPRESSION], layout[IS_PREDICTED] = channels, compression, predictor == _HORIZONTAL
     layout[CHUNK_ROWS], layout[CHUNK_COLUMNS], layout[IS_TILED] = rows, columns, is_tiled
     layout[COUNT], layout[IS_BIG] = count, is_big
     layout[PLACES], layout[PLACE_BYTES] = entries[places, 1], entries[places, 2]
     layout[SIZES], layout[SIZE_BYTES] = entries[sizes, 1], entries[sizes, 2]
-    layout[TABLES], layout[TABLE_BYTES], layout[IS_RGB] = (
-        entries[_JPEG_TABLES, 1],
-        entries[_JPEG_TABLES, 0],
-        colours == _RGB,
-    )
+    layout[TABLES], layout[TABLE_BYTES] = entries[_JPEG_TABLES, 1], entries[_JPEG_TABLES, 0]
+    layout[IS_RGB] = colours == _RGB
     return True
 
 

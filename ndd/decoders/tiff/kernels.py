@@ -22,7 +22,7 @@ from ndd.decoders.picture_table import (
     decode_loop_of,
     gray_of,
     is_used,
-    look_of,
+    read_headers_of,
 )
 from ndd.decoders.png.libdeflate import alloc as alloc_decompressor, free as free_decompressor, inflate
 from ndd.decoders.tiff.directory import (
@@ -135,5 +135,5 @@ def _mix_inks(inks, out, count, depth, is_bgr):
             out[to + 3] = 255
 
 
-look = look_of(read_layout, LAYOUT)
+read_headers = read_headers_of(read_layout, LAYOUT)
 decode_loop = decode_loop_of(read_layout, _decode, TIFF, LAYOUT)

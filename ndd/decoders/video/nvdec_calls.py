@@ -37,11 +37,8 @@ _parse, _map, _unmap, _ask_status, _copy_rows, _wait = _functions
 _decode = External("cuvidDecodePicture", "int32(uintp, uintp)")  # the callbacks below call it
 # Places in `CUDA_MEMCPY2D`, as 8-byte numbers.
 _SOURCE, _SOURCE_ROW, _TARGET = 4, 6, 11
-_UNDER_WAY, _DAMAGED, _PAINTED_OVER = (
-    1,
-    8,
-    9,
-)  # the state of a picture, which the driver reports only for H.264 and HEVC
+# The state of a picture, which the driver reports only for H.264 and HEVC.
+_UNDER_WAY, _DAMAGED, _PAINTED_OVER = 1, 8, 9
 CALLS = (
     "cuvidMapVideoFrame64", "cuMemcpy2DAsync", "cuStreamSynchronize", "cuvidParseVideoData", "cuvidDecodePicture",
 )  # fmt: skip

@@ -73,14 +73,14 @@ def test_windows_are_cut_from_whole_pictures(name, kind):
             part = decoded(data, options(kind), window)
             np.testing.assert_array_equal(part, whole[y0:y1, x0:x1])
             assert part.flags.c_contiguous
-            seen = decoded(data, options(kind, seen=window))
+            seen = decoded(data, options(kind, used=window))
             assert seen.shape == whole.shape
             np.testing.assert_array_equal(seen[y0:y1, x0:x1], whole[y0:y1, x0:x1])
 
 
 def test_rows_that_are_not_used_are_not_decoded(monkeypatch):
     monkeypatch.setattr(libwebp, "host_empty", lambda shape, dtype: np.full(shape, 165, dtype))
-    image = decoded(file("lossy"), options(seen=(50, 10, 60, 20)))
+    image = decoded(file("lossy"), options(used=(50, 10, 60, 20)))
     margin = libwebp._MARGIN
     assert (image[: 50 - margin] == 165).all()
     assert (image[60 + margin :] == 165).all()
@@ -94,7 +94,7 @@ def test_turned_windows(orientation):
     for window in windows(whole.shape[:2], 10):
         y0, x0, y1, x1 = window
         np.testing.assert_array_equal(picture.decode(data, options(), window=window), whole[y0:y1, x0:x1])
-        seen = picture.decode(data, options(), seen=window)
+        seen = picture.decode(data, options(), used=window)
         np.testing.assert_array_equal(seen[y0:y1, x0:x1], whole[y0:y1, x0:x1])
 
 
@@ -124,7 +124,7 @@ def test_only_what_a_resize_looks_at(monkeypatch):
     used, decode = [], libwebp.decode
 
     def noted(data, header, chosen, window):
-        used.append(chosen.seen)
+        used.append(chosen.used)
         return decode(data, header, chosen, window)
 
     monkeypatch.setattr(libwebp, "decode", noted)

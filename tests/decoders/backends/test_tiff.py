@@ -275,21 +275,21 @@ def test_missing_tags(missing):
         np.testing.assert_array_equal(kept(data, bits), full(stored, bits))
 
 
-GOOD = {"bits": 12, "colours": RGB}
+FORMAT = {"bits": 12, "colours": RGB}
 REFUSED = {
     "24 bits": {"bits": 24, "colours": GRAY},
-    "12 bits with a sign": {**GOOD, "kind": SIGNED},
+    "12 bits with a sign": {**FORMAT, "kind": SIGNED},
     "planes of YCbCr of other sizes": {"colours": YCBCR, "planes": True},
     "YCbCr in units of 3": {"colours": YCBCR, "tags": {530: [3, 1]}},
     "YCbCr without green": {"colours": YCBCR, "tags": {530: [1, 1], 529: [0.5, 0, 0.5]}},
-    "differences of 12 bits": {**GOOD, "predictor": 2, "compression": DEFLATE},
-    "too few strips": {**GOOD, "tags": {278: [1]}},
-    "a strip behind the file": {**GOOD, "rows": 64, "tags": {273: [1 << 30]}},
-    "a strip of 4 GB": {**GOOD, "rows": 64, "compression": LZW, "tags": {279: [0xFFFFFFFF]}},
+    "differences of 12 bits": {**FORMAT, "predictor": 2, "compression": DEFLATE},
+    "too few strips": {**FORMAT, "tags": {278: [1]}},
+    "a strip behind the file": {**FORMAT, "rows": 64, "tags": {273: [1 << 30]}},
+    "a strip of 4 GB": {**FORMAT, "rows": 64, "compression": LZW, "tags": {279: [0xFFFFFFFF]}},
     "a short palette": {"bits": 12, "colours": PALETTE, "tags": {320: [1] * 30}},
-    "an unknown compression": {**GOOD, "tags": {259: [999]}},
-    "tiles of 2^30": {**GOOD, "tile": 16, "tags": {322: [1 << 30], 323: [1 << 30], 324: [8], 325: [64]}},
-    "tiles of 0": {**GOOD, "tile": 16, "tags": {322: [0]}},
+    "an unknown compression": {**FORMAT, "tags": {259: [999]}},
+    "tiles of 2^30": {**FORMAT, "tile": 16, "tags": {322: [1 << 30], 323: [1 << 30], 324: [8], 325: [64]}},
+    "tiles of 0": {**FORMAT, "tile": 16, "tags": {322: [0]}},
 }
 
 

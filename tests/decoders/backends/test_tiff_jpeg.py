@@ -101,7 +101,7 @@ def test_windows(form, monkeypatch):
             (y0, y1), (x0, x1) = (np.sort(rng.choice(n + 1, 2, replace=False)).tolist() for n in whole.shape[:2])
             part = picture.decode(data, options, window=(y0, x0, y1, x1))
             np.testing.assert_array_equal(part, whole[y0:y1, x0:x1])
-            seen = picture.decode(data, options, seen=(y0, x0, y1, x1))
+            seen = picture.decode(data, options, used=(y0, x0, y1, x1))
             np.testing.assert_array_equal(seen[y0:y1, x0:x1], part)
 
 

@@ -71,7 +71,7 @@ def test_parts_of_the_whole(name):
                 part = picture.decode(data, options(kind), window=window)
                 np.testing.assert_array_equal(part, whole[y0:y1, x0:x1])
                 assert part.flags.c_contiguous
-                seen = picture.decode(data, options(kind), seen=window)
+                seen = picture.decode(data, options(kind), used=window)
                 assert seen.shape == whole.shape
                 np.testing.assert_array_equal(seen[y0:y1, x0:x1], whole[y0:y1, x0:x1])
 
@@ -79,7 +79,7 @@ def test_parts_of_the_whole(name):
 @pytest.mark.filterwarnings("error")
 def test_floats_that_nobody_wrote_are_not_converted():
     data = tiff(np.full((64, 64, 1), 0.5, np.float32).view(np.uint32).astype(np.uint64), bits=32, kind=3, rows=8)
-    seen = picture.decode(data, options("GRAY"), seen=(1, 1, 3, 3))
+    seen = picture.decode(data, options("GRAY"), used=(1, 1, 3, 3))
     np.testing.assert_array_equal(seen[1:3, 1:3], 128)
 
 

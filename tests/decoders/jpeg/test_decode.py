@@ -234,7 +234,7 @@ def test_a_window_is_decoded_where_nobody_sees_the_rest(name, monkeypatch):
     parts, decode = [], _jpeg.decode_batch
 
     def noted(batch, samples, decoded):
-        seen, shapes = batch.seen, batch.shapes()
+        seen, shapes = batch.used, batch.shapes()
         parts.append(None if seen is None else seen[1].tolist())
         decode(batch, samples, decoded)
         assert decoded.done.all()
