@@ -257,7 +257,7 @@ def read_header(content: bytes) -> None:
         raise LeftError("no header")
     if name == "png":
         facts = np.zeros((1, batch_headers.FACTS), np.int64)
-        png.look(np.array([data.ctypes.data]), np.array([data.size]), np.empty(0, np.uint8), facts)
+        png.read_headers(np.array([data.ctypes.data]), np.array([data.size]), np.empty(0, np.uint8), facts)
         if facts[0, batch_headers.FORMAT]:
             header = registry.header_as(data, name)
             assert header is not None
