@@ -22,7 +22,7 @@ the expected one takes the result that was made ahead, any other call runs as in
 
 Learning
 --------
-A batch of a reader knows the way to the next ones (`ReaderOutput`). An operator called on it, or on a result of such a call,
+A batch of a reader gives access to the next ones (`ReaderOutput`). An operator called on it, or on a result of such a call,
 belongs to an `Iteration`; so do numbers that the same thread draws meanwhile. Each call becomes a `RecordedCall`: the
 operator with its cached constants, where each input comes from (the reader, a call of the iteration, or a value from outside
 the loop), and how far its random generator moved on. A `LoopRecording` keeps the last iterations for each output of a reader.

@@ -34,7 +34,7 @@ class _EndedInvocation:
 
 
 class SingleBatch(_EndedInvocation):
-    """One coming batch. It has no reference to the batch, which refers to the results.
+    """One coming batch. The batch refers to the results, so this refers to the batch only weakly.
 
     Attributes:
         n: its number of samples.
@@ -57,7 +57,7 @@ class SingleBatch(_EndedInvocation):
 
 
 class MergedBatches(_EndedInvocation):
-    """Several coming batches as one. It holds the memory of the batches, but not them.
+    """Several coming batches as one. It refers to their memory, not to the batches, which refer to the results.
 
     Attributes:
         n: their number of samples together.

@@ -1,8 +1,8 @@
 """Pacing: whether a loop takes batches more slowly than they are made, so that they may be made with fewer cores.
 
-Two signs tell: batches that are finished well before the loop asks for them, where its own Python is the bound; and a GPU
-that still works for the batches before when one arrives, where the network is. In the second case the loop may well wait for
-batches: its Python runs ahead of the GPU.
+There are two signs. If batches are finished well before the loop asks for them, its own Python is the bound. If the GPU still
+works on earlier batches when one arrives, the network is the bound; the loop may wait for batches nevertheless, because its
+Python runs ahead of the GPU.
 
 If the GPU is the bound, work for later batches begins in the middle of an iteration. In its first half a training loop takes
 its batch and runs the network forward; in the second it waits for torch to run the network backward. Beside a ResNet-50 on an
@@ -46,7 +46,7 @@ class Pace:
         self._middle = 0.0  # of the iteration; 0 where work begins at once
         self._hurry = threading.Event()
         self._needed = _STEADY
-        self._run = 0  # iterations in a row that speak for a change; below zero the grace after one
+        self._run = 0  # iterations in a row with a sign for a change; below zero the grace after one
         self._place: Any = None  # an event on torch's stream, where the loop came to the batch
         self._ready: Any = None  # the event after all that made the batch before
         self._ahead: bool | None = None

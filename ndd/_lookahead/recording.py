@@ -204,7 +204,7 @@ _local = _Local()
 
 
 class ReaderOutput:
-    """The way from a batch of a reader to the next ones.
+    """Gives the next batches of a reader, from a batch of it.
 
     Args:
         peek: `peek(k)` gives the store of the same output k batches later, or None if that has not been read; never
