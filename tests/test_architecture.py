@@ -30,6 +30,7 @@ LAYERS = [
         "pickling",
         "plugin_manager",
         "_absent_modules",
+        "_bare_packages",
         "_container_limits",
         "_required_torch",
     },
