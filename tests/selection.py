@@ -126,6 +126,8 @@ LONG = (
     "test_object_store.py::test_a_tree_of_classes",
     "test_ends_of_programs.py::test_an_end_is_not_held_up_for_long",
     "test_published.py::test_video_clips_is_torchvisions",
+    "test_reference_errors.py::test_what_a_name_raises_is_in_its_entry",
+    "test_pages.py::test_code_runs_and_prints_what_it_says[cookbook/accelerate.md]",
     "test_file_reading.py::test_a_store_may_be_closed_while_it_is_read",
     "test_nvrtc.py::test_a_kernel_that_is_two_operators_compiles",
 )
@@ -206,7 +208,7 @@ def combinations(items: list[Any]) -> set[str]:
 
     Of parameters that are element types bytes and float32 do, of tests with very many items some items, for other operators in
     each test, and of a test with the mark `drawn` so many: a test whose items take more than 0.03 s of one core each has as many
-    as take 0.15 s, or 0.5 s if it compares with DALI (`_covering`). They are drawn by a seed that is the test's own.
+    as take 0.15 s, or 0.3 s if it compares with DALI (`_covering`). They are drawn by a seed that is the test's own.
     """
     tests: dict[str, list[Any]] = {}
     for item in items:
