@@ -22,7 +22,7 @@ LONG = (
     "test_worker_processes.py::test_workers_that_are_started[forkserver]",
     "test_bench.py::test_soak[abandoned]",
     "test_forged_indexes.py::test_changed_indexes_are_built_anew[video]",
-    "test_other_stores.py::test_readers[az]",
+    "test_other_stores.py::test_readers",
     "test_ported_code.py::test_a_program_gives_what_it_gives_with_dali[volumes-]",
     "test_pictures.py::test_as_with_dali[warp_of_volumes]",
     "test_batches_in_one_call.py::test_large_arrays_of_mixed_types[kinds1]",
