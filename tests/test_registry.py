@@ -219,6 +219,7 @@ def test_values(path, case, dali):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize(("path", "case"), FIRST)
+@pytest.mark.drawn(42)
 def test_without_layout(path, case, dali):
     """Images without a layout take DALI's default one, and say so."""
     op = OPERATORS[path]
@@ -354,6 +355,7 @@ def test_bfloat16(path, case):
 
 
 @pytest.mark.parametrize(("path", "case"), FIRST)
+@pytest.mark.drawn(42)
 def test_modes_give_equal_values(path, case):
     layout = layouts_of(case, OPERATORS[path])[0]
     inputs = samples(case, layout)

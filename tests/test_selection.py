@@ -45,6 +45,16 @@ def test_a_mark_says_how_many_run():
     assert len(chosen("test", None, 300)) < 30
 
 
+def test_few_rows_have_the_most_values_and_axes():
+    layouts = ("HWC", "CHW", "FHWC", "DHWC", "FCDHW")
+    items = [item("test", 2, kind=k, layout=x) for k, x in itertools.product(("uint8", "float32"), layouts)]
+    kept = [i.callspec.params for i in items if i.nodeid in selection.combinations(items)]
+    assert {p["kind"] for p in kept} == {"uint8", "float32"}
+    assert "FCDHW" in {p["layout"] for p in kept}
+    items = [item("test", 1, kind=k, size=n) for n, k in enumerate(("int16", "bool", "uint8", "int64"))]
+    assert selection.combinations(items) == {items[2].nodeid}
+
+
 @pytest.mark.parametrize(
     "kinds", [("uint8", "f4", "i64", "bool", "bfloat16"), (np.uint8, np.int8, np.float32, np.bool_)]
 )

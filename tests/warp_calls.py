@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 EXTENTS = {"F": (1, 3), "D": (1, 6), "H": (1, 40), "W": (1, 60), "C": (1, 4)}
-# Two kernels are compiled for each pair of types, in about two seconds, and in volumes once more. The first ones come before
-# the long run, but in volumes, whose kernel differs in the number of axes only, two of them.
+# Two kernels are compiled for each pair of types, in about two seconds, and in volumes once more. Two come before the long run.
 PAIRS = [
     ("uint8", None),
     ("float32", None),
@@ -21,16 +20,13 @@ PAIRS = [
     *((k, "float32") for k in ("int16", "int32")),
     *(("float32", k) for k in ("int16", "int32")),
 ]
-_BY_DEFAULT = PAIRS[:3]
-_VOLUMES = PAIRS[:2]
+_BY_DEFAULT = PAIRS[:2]
 
 
 def layouts_and_pairs(*layouts: str | None) -> list[Any]:
     """Parameters of a test: layouts, with pairs of types of the input and of `dtype`."""
     return [
-        pytest.param(
-            layout, pair, marks=[] if pair in (_VOLUMES if "D" in (layout or "") else _BY_DEFAULT) else pytest.mark.long
-        )
+        pytest.param(layout, pair, marks=[] if pair in _BY_DEFAULT else pytest.mark.long)
         for layout in layouts
         for pair in PAIRS
     ]

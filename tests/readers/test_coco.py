@@ -62,7 +62,7 @@ TWO = [image(2, "b.jpg"), image(1, "a.jpg")]
     ],
     ids=str,
 )
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_real_files(dali, file, options):
     arguments = {"file_root": str(REAL / "images"), "annotations_file": str(REAL / f"{file}.json"), **options}
     result = samples(ndd, **arguments)

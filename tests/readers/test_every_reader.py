@@ -1,13 +1,14 @@
 """What holds for every reader, tested for all that `ndd.readers` has: a new one is an entry in `datasets.py`."""
 
 import inspect
-import multiprocessing
+import json
 import os
 import pickle
 import typing
 
 import numpy as np
 import pytest
+import warm_interpreter
 from hypothesis import HealthCheck, given, settings, strategies as st
 from waiting import wait_until
 
@@ -319,23 +320,25 @@ def test_a_copy_for_another_process_goes_on(made, name):
     assert epoch(name, other, 3) == [numbers(name, value) for value in values]
 
 
-def _in_a_worker(pipe, readers):
-    pipe.send({name: [numbers(name, reader[i]) for i in range(4)] for name, reader in readers.items()})
+_IN_ANOTHER_PROCESS = """
+import json, pickle, sys
+from readers.test_every_reader import numbers
+with open(sys.argv[1], "rb") as file:
+    readers = pickle.load(file)
+print(json.dumps({name: [numbers(name, reader[i]) for i in range(4)] for name, reader in readers.items()}))
+"""
 
 
-@pytest.mark.slow
-def test_a_started_worker_reads(made):
-    """Each reader goes there as a pickle, used before; one process for all, since it takes seconds to start."""
+def test_another_process_reads(made, tmp_path):
+    """Each reader goes there as a pickle, used before; one process for all, since it takes a second to start."""
     readers = {name: reader_of(name, made(name, 4)) for name in DATASETS}
     for name, reader in readers.items():
         epoch(name, reader, 2)
-    context = multiprocessing.get_context("spawn")
-    ours, theirs = context.Pipe()
-    worker = context.Process(target=_in_a_worker, args=(theirs, readers))
-    worker.start()
-    assert ours.poll(100)
-    assert ours.recv() == {name: [0, 1, 2, 3] for name in DATASETS}
-    worker.join()
+    path = tmp_path / "readers"
+    path.write_bytes(pickle.dumps(readers))
+    done = warm_interpreter.run(_IN_ANOTHER_PROCESS, str(path), has_ndd=True)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {name: [0, 1, 2, 3] for name in DATASETS}
 
 
 @every_reader

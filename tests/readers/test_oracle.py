@@ -114,7 +114,7 @@ def listing(package, **given_):
     ],
     ids=str,
 )
-@pytest.mark.drawn(16)
+@pytest.mark.drawn(9)
 def test_tree(tree, given_, dali):
     expected = listing(dali, file_root=str(tree), **given_)
     assert expected

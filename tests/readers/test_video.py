@@ -213,7 +213,7 @@ def test_resized_sequences_are_those_of_resize(folder):
     ],
     ids=str,
 )
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 def test_against_dali(dali, how, tmp_path):
     path = next((str(p) for p in REAL if p.name == "vp8_cfr_nasa_320x180.webm"), None)
     if path is None:

@@ -164,6 +164,9 @@ def test_means_of_every_shape(dali, name):
     small = values("f32", (4,), 1)
     result = np.asarray(ndd.reductions.variance(ndd.tensor(large), ndd.tensor(small), axes=[0, 2]))
     np.testing.assert_allclose(result, ((large - small[:, None].astype(float)) ** 2).mean((0, 2)), rtol=1e-5)
+    apart, own = values("f32", (3, 4, 5, 2)), values("f32", (3, 5), 1)  # kept axes before, between and behind
+    result = np.asarray(ndd.reductions.variance(ndd.tensor(apart), ndd.tensor(own), axes=[1, 3]))
+    np.testing.assert_allclose(result, ((apart - own[:, None, :, None].astype(float)) ** 2).mean((1, 3)), rtol=1e-5)
 
 
 def test_nan_never_counts_in_extremes(dali):

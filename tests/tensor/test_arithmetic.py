@@ -110,7 +110,7 @@ def test_unary_operators_equal_dali(dali, name, kind):
 
 @pytest.mark.parametrize("scalar", [1, -3, 2.5, True, np.uint8(7), np.int64(-2), np.float64(0.1), np.float32(3)])
 @pytest.mark.parametrize("kind", ["u8", "u32", "i64", "f32", "f64"])
-@pytest.mark.drawn(10)
+@pytest.mark.drawn(7)
 def test_scalars_count_as_in_dali(dali, kind, scalar):
     x = np.array([1, 2, 7], samples(kind).dtype)
     with dali.EvalMode.sync_cpu:

@@ -27,7 +27,7 @@ def test_all_functions_of_dali_are_there(dali):
 
 
 @pytest.mark.parametrize("name", UNARY)
-@pytest.mark.drawn(11)
+@pytest.mark.drawn(6)
 def test_unary(dali, name):
     for kind in NAMES:
         x = samples(kind)

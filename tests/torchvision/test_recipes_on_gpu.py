@@ -39,7 +39,7 @@ def result_of(recipe, images):
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_as_on_the_cpu(recipe, emulated_gpu, monkeypatch):
     wanted = [value.evaluate() for value in result_of(recipe, images_on("cpu"))]
     images, copied = images_on("gpu"), []
@@ -108,7 +108,7 @@ def whole(recipe):
 
 
 @pytest.mark.parametrize("recipe", [*WHOLE, "ndd.recipes"])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 def test_a_recipe_is_worked_on_ahead_as_a_whole(recipe, tmp_path, monkeypatch, emulated_gpu):
     """No argument is a value made for the batch, which would be another one each time; numbers of torch's generator are foreseen.
     What comes out is what comes out without lookahead."""

@@ -68,7 +68,7 @@ def test_chunks_change_no_pixel(colour, depth, interlaced):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize(("colour", "depth", "interlaced"), KINDS_OF_FILES)
-@pytest.mark.drawn(7)
+@pytest.mark.drawn(4)
 def test_against_the_oracle(dali, colour, depth, interlaced):
     for seen, kind, dtype in itertools.product((False, True), KINDS, ("uint8", "uint16")):
         if colour == GRAY_ALPHA and kind == "ANY_DATA":  # DALI refuses it

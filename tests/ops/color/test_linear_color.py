@@ -151,7 +151,7 @@ def random_call(pick, rng, op):
 
 
 @pytest.mark.parametrize("op", ARGUMENTS)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_arguments_layouts_and_batches_as_dali(dali, op):
     pick, rng = random.Random(op), np.random.default_rng(5)
     good = 0
@@ -164,7 +164,7 @@ def test_arguments_layouts_and_batches_as_dali(dali, op):
 
 @pytest.mark.parametrize("op", ARGUMENTS)
 @pytest.mark.parametrize("shape", [(5, 7, 3), (60, 50, 3)])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_batches_of_one_shape(dali, op, shape):
     """Samples of one shape are computed together: with values for each, for all, and of all types."""
     rng = np.random.default_rng(11)

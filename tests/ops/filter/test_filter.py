@@ -89,7 +89,7 @@ def test_element_types(dtype, dali):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("border", BORDERS)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_borders(border, dali):
     rng = np.random.default_rng(3)
     for shape in ((7, 9), (1, 4), (3, 1), (2, 3)):

@@ -66,7 +66,7 @@ def random_call(pick, rng):
             kind_of = np.int32 if name == "mirror" else np.float32
             per_sample[name] = np.array([pick.choice([first, np.asarray(first) + 1]) for _ in range(n)], kind_of)
     dtype = (
-        pick.choice(drawn_types(["uint8", "float16", "float32", "int8", "int32"], 2, "crop_mirror_normalize"))
+        pick.choice(drawn_types(["float32", "uint8", "float16", "int8", "int32"], 1, "crop_mirror_normalize"))
         if pick.random() < 0.5
         else None
     )

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from cases import EachSample, each_of
 from compare import check_same
-from selection import repeated
+from selection import drawn, repeated
 from warp_calls import numbers, picture
 
 import ndd
@@ -34,7 +34,7 @@ def arguments(op, rng):
 
 
 @pytest.mark.parametrize("op", OPERATORS)
-@pytest.mark.parametrize("kind", ["uint8", "float32"])
+@pytest.mark.parametrize("kind", drawn(("uint8", "float32"), 1, "sphere"))
 def test_random_calls_as_dali(dali, op, kind):
     for seed in repeated(60, 20):
         rng = np.random.default_rng(seed)
