@@ -39,7 +39,7 @@ class EarlyKernel(NamedTuple):
         )
 
 
-EARLY = (EarlyKernel("ndd._cpu.resample", "filter_loop"), EarlyKernel("ndd.decoders.jpeg.baseline", "decode_loop"))
+EARLY = (EarlyKernel("ndd.decoders.jpeg.baseline", "decode_loop"), EarlyKernel("ndd._cpu.resample", "filter_loop"))
 
 
 def _imported(module: str, name: str) -> tuple[Any, tuple[Any, ...]]:
