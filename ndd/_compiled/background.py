@@ -7,7 +7,8 @@ such as a JPEG, is no time of its fallback, but `Kernel.urgency`.) A kernel whos
 CPU time that the program leaves. The fallback of a loop calls the kernels inside the loop, one sample after the other: these
 are not compiled by themselves, and the time of their fallbacks counts for the loop. Once a fallback has taken some seconds,
 calls wait for the kernel while it is being compiled, because fallbacks take the processor and the interpreter from the
-compiler; earlier while all CPUs compile. While another program of the machine compiles a kernel, others are compiled here.
+compiler; from the second batch on, while all CPUs compile. While another program of the machine compiles a kernel, others are
+compiled here.
 
 If no kernel is on disk, all processes but one begin with a few kernels that nearly every program needs (`early_kernels.py`). What
 the program asks for comes first, interrupts them if it has waited for a second, and takes the place of the same early kernel. The
@@ -47,7 +48,9 @@ _SOON = 2.0  # seconds of compiling that may be lost for a kernel with a longer 
 _LATER = 0.1  # seconds between checks of whether another process has compiled something
 _ELSEWHERE = 5.0  # seconds that another program is taken to compile a kernel, after it was found to do so
 _PATIENCE = 2.0  # seconds of fallbacks, of all threads together, before calls wait for the compiler
-_PATIENCE_IF_FULL = 1.2  # the same with the urgency, while all CPUs compile: a fallback delays them by the time that it takes
+_PATIENCE_IF_FULL = (
+    1.2  # the same with the urgency, while all CPUs compile: a fallback delays them by the time that it takes
+)
 _FIRST = 0.2  # seconds of a fallback before that
 _OVER = 5.0  # seconds in which calls that have begun before a loop was compiled end
 _LITTLE = 0.2  # seconds of a fallback, below which its kernel leaves the CPUs to the program
@@ -203,7 +206,12 @@ class Background:
             if elsewhere and time.monotonic() > job.later + _ELSEWHERE:
                 break
             taken, patience = job.waited() if elsewhere else job.spent, _PATIENCE
-            if not elsewhere and not inside and self.workers.cpus <= len(self._running) and job.spent + job.left > _FIRST:
+            if (
+                not elsewhere
+                and not inside
+                and self.workers.cpus <= len(self._running)
+                and job.spent + job.left > _FIRST
+            ):
                 taken, patience = job.waited() + job.left, _PATIENCE_IF_FULL
             if taken <= patience:
                 break

@@ -29,14 +29,7 @@ def run(numbers: Sequence[int]) -> None:
     from numba.core.codegen import JITCPUCodegen
     from numba.core.registry import cpu_target
 
-    choose = JITCPUCodegen._customize_tm_options
-
-    def chosen(codegen: Any, options: dict[str, Any]) -> None:
-        """Machine code by LLVM's second level: a third less time than by the third."""
-        choose(codegen, options)
-        options["opt"] = 2
-
-    JITCPUCodegen._customize_tm_options = chosen
+    _emit_sooner(JITCPUCodegen)
     gc.disable()  # a fifth of the time to compile
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
@@ -55,6 +48,18 @@ def run(numbers: Sequence[int]) -> None:
     with contextlib.suppress(ChildProcessError):
         while True:
             os.wait()
+
+
+def _emit_sooner(codegen: Any) -> None:
+    """Sets the level at which LLVM turns optimised code into machine code from 3 to 2: it takes a third less time, and the code
+    of the kernels that resize and that decode JPEGs is as fast."""
+    choose = codegen._customize_tm_options
+
+    def chosen(self: Any, options: dict[str, Any]) -> None:
+        choose(self, options)
+        options["opt"] = 2
+
+    codegen._customize_tm_options = chosen
 
 
 def _serve(connection: Connection) -> None:

@@ -152,7 +152,7 @@ def _move_pixels(values, out, n, own, channels, mirror, fill):
                 out[x * channels + c] = values[s + c] if c < own else fill[c]
 
 
-normalize.urgency = 0.9  # NumPy takes six times as long
+normalize.urgency = 0.9  # before threads join loops: NumPy takes 0.3 s for 64 photographs
 
 
 @normalize.fallback
