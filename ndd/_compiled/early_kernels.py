@@ -1,8 +1,9 @@
 """The kernels that processes compile before a program asks for them, in order, if no kernel is on disk (`background.py`).
 
 Nearly every first program needs them, and they take longest: baseline JPEGs, 7 s of a CPU, then resizing bytes, 6 s. On two CPUs
-the program asks for the second one when torch is there, and both are ready at about the same time. Torch is imported meanwhile, which takes seconds and one CPU. They are named, not imported: a process
-that compiles imports their modules without the packages around them, and finds out the types by `Kernel.usual`.
+the program asks for the second one when torch is there, and both are ready at about the same time. Torch is imported meanwhile,
+which takes seconds and one CPU. They are named, not imported: a process that compiles imports their modules without the packages
+around them, and finds out the types by `Kernel.usual`.
 """
 
 from __future__ import annotations
