@@ -26,10 +26,9 @@ _NICE = 10  # a tenth of the weight of a program's thread
 
 def run(numbers: Sequence[int]) -> None:
     """Imports numba, forks a process for each of these open files, and ends after them."""
-    from numba.core.codegen import JITCPUCodegen
     from numba.core.registry import cpu_target
 
-    _emit_sooner(JITCPUCodegen)
+    emit_sooner()
     gc.disable()  # a fifth of the time to compile
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
@@ -50,16 +49,18 @@ def run(numbers: Sequence[int]) -> None:
             os.wait()
 
 
-def _emit_sooner(codegen: Any) -> None:
-    """Sets the level at which LLVM turns optimised code into machine code from 3 to 2: it takes a third less time, and the code
-    of the kernels that resize and that decode JPEGs is as fast."""
-    choose = codegen._customize_tm_options
+def emit_sooner() -> None:
+    """Sets the level at which LLVM turns optimised code into machine code from 3 to 2, before anything is compiled: it takes a
+    third less time, and the code of the kernels that resize and that decode JPEGs is as fast."""
+    from numba.core.codegen import JITCPUCodegen
+
+    choose = JITCPUCodegen._customize_tm_options
 
     def chosen(self: Any, options: dict[str, Any]) -> None:
         choose(self, options)
         options["opt"] = 2
 
-    codegen._customize_tm_options = chosen
+    JITCPUCodegen._customize_tm_options = chosen
 
 
 def _serve(connection: Connection) -> None:

@@ -199,13 +199,14 @@ def test_calls_wait_earlier_while_all_cpus_compile(monkeypatch):
     background.finish()
 
 
-def test_machine_code_is_emitted_at_the_second_level():
+def test_machine_code_is_emitted_at_the_second_level(monkeypatch):
     class Codegen:
         def _customize_tm_options(self, options):
             options["cpu"] = "host"
 
     options = {"opt": 3}
-    compile_worker._emit_sooner(Codegen)
+    monkeypatch.setattr("numba.core.codegen.JITCPUCodegen", Codegen)
+    compile_worker.emit_sooner()
     Codegen()._customize_tm_options(options)
     assert options == {"cpu": "host", "opt": 2}
 
