@@ -206,16 +206,15 @@ class Background:
             if elsewhere and time.monotonic() > job.later + _ELSEWHERE:
                 break
             taken, patience = job.waited() if elsewhere else job.spent, _PATIENCE
-            if (
-                not elsewhere
-                and not inside
-                and self.workers.cpus <= len(self._running)
-                and job.spent + job.left > _FIRST
-            ):
+            if not elsewhere and not inside and job.spent + job.left > _FIRST and self._uses_all_cpus():
                 taken, patience = job.waited() + job.left, _PATIENCE_IF_FULL
             if taken <= patience:
                 break
             time.sleep(_LATER / 10)
+
+    def _uses_all_cpus(self) -> bool:
+        """Whether processes compile on all CPUs, or will at once."""
+        return self.workers.cpus <= len(self._running) + len([job for job in list(self._jobs) if not job.early])
 
     def count(self) -> int:
         """The number of kernels that wait or are being compiled."""

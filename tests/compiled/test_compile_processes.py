@@ -193,6 +193,8 @@ def test_calls_wait_earlier_while_all_cpus_compile(monkeypatch):
     assert _waits(background, job)
     processes.workers.cpus = 3
     assert not _waits(background, job)
+    background.do(processes.job("c", []))  # it is begun at once when another one ends
+    assert _waits(background, job)
     job.ended = 0.0
     for worker in list(background._running):
         worker.stop()
