@@ -205,16 +205,16 @@ class Background:
             elsewhere = job not in self._compiling()
             if elsewhere and time.monotonic() > job.later + _ELSEWHERE:
                 break
-            taken, patience = job.waited() if elsewhere else job.spent, _PATIENCE
-            if not elsewhere and not inside and job.spent + job.left > _FIRST and self._uses_all_cpus():
-                taken, patience = job.waited() + job.left, _PATIENCE_IF_FULL
-            if taken <= patience:
+            patient = (job.waited() if elsewhere else job.spent) <= _PATIENCE
+            if patient and (elsewhere or inside or not self._delays_compilers(job)):
                 break
             time.sleep(_LATER / 10)
 
-    def _uses_all_cpus(self) -> bool:
-        """Whether processes compile on all CPUs, or will at once."""
-        return self.workers.cpus <= len(self._running) + len([job for job in list(self._jobs) if not job.early])
+    def _delays_compilers(self, job: Job) -> bool:
+        """Whether processes compile on all CPUs, or will at once, while an urgent kernel's fallback takes long."""
+        if not job.urgency or job.spent + job.left <= _FIRST or job.waited() + job.left <= _PATIENCE_IF_FULL:
+            return False
+        return self.workers.cpus <= len(self._running) + len([other for other in list(self._jobs) if not other.early])
 
     def count(self) -> int:
         """The number of kernels that wait or are being compiled."""
