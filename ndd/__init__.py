@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from ndd import (
     _absent_modules as _absent_modules,
-    _before_torch,
+    _bare_packages,
+    _before_torch as _before_torch,
     _required_torch as _required_torch,
     capture,
     checkpoint,
@@ -324,4 +325,4 @@ __all__ = [
     "zeros_like",
 ]
 
-_before_torch.name_modules()
+_bare_packages.name_modules()

@@ -34,8 +34,11 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     if session.config.getoption("numprocesses", None) and not hasattr(session.config, "workerinput"):
         if hasattr(os, "fork"):
             import warm_interpreter
+            import warm_workers
 
-            warm_interpreter.share()
+            workers, option = warm_interpreter.share(), session.config.option
+            if workers and sys.platform == "linux" and option.tx == ["popen"] * len(option.tx):
+                option.tx = [f"popen//python={warm_workers.command(workers)}"] * len(option.tx)
         return  # this process hands tests to others, and needs no ndd
     from ndd._compiled.background import background
 

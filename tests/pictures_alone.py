@@ -30,6 +30,27 @@ def counted(monkeypatch):
     return actual
 
 
+def check_batch(monkeypatch, data, threads, **arguments):
+    """Each picture of a batch is what it is alone. Returns the pictures, and how many of them Python decoded one by one."""
+    expected, by_python = [alone(item, **arguments) for item in data], counted(monkeypatch)
+    with ndd.EvalContext(num_threads=threads):
+        actual = [np.asarray(image) for image in ndd.decoders.image(ndd.batch(data), **arguments).tensors]
+    for item, other in zip(actual, expected, strict=True):
+        np.testing.assert_array_equal(item, other)
+    return actual, len(by_python)
+
+
+def check_windows(monkeypatch, data, windows, **arguments):
+    """Windows y, x, height, width of each picture of a batch are parts of what it is alone, and Python decodes none of them."""
+    whole, by_python = [alone(item, **arguments) for item in data], counted(monkeypatch)
+    place = {"axes": (0, 1), "normalized_anchor": False, "normalized_shape": False}
+    for y, x, high, wide in windows:
+        result: Any = ndd.decoders.image_slice(ndd.batch(data), [y, x], [high, wide], **place, **arguments)
+        for item, window in zip(whole, result.tensors, strict=True):
+            np.testing.assert_array_equal(np.asarray(window), item[y : y + high, x : x + wide])
+    assert not by_python
+
+
 def check_damage(data, least, **arguments):
     """Each damaged picture of a batch is skipped with the error that it has alone, and the others are what they are alone."""
     each = [alone(item, **arguments) for item in data]

@@ -111,6 +111,22 @@ LONG = (
     "test_experimental_resize.py::test_nearest_along_one_axis_only[cpu]",
     "test_filter.py::test_what_stands_in_is_the_same_to_the_bit[float32",
     "test_worker_processes.py::test_states_of_a_stateful_data_loader[drop-True]",
+    "test_user_code.py::test_errors_are_where_the_code_is_wrong",
+    "test_container.py::test_its_command_runs_with_its_user_and_environment",
+    "test_slow_store.py::test_processes_share_a_cache_with_a_limit",
+    "test_slow_store.py::test_nothing_waits_for_what_the_index_has_said",
+    "test_compile.py::test_processes_that_compile_see_no_gpu_and_the_end_of_one_is_a_sentence",
+    "test_targets_forms.py::test_tv_tensors_come_beside_a_torch_whose_torchvision_does_not_load",
+    "test_show.py::test_a_notebook_shows_once_and_folds",
+    "test_worker_processes.py::test_the_place_of_the_reader_counts",
+    "test_worker_processes.py::test_data_sets_of_the_users_own",
+    "test_worker_processes.py::test_a_loop_that_was_left",
+    "test_kernels.py::test_what_is_kept_is_loaded_without_the_compiler",
+    "test_bench.py::test_both_sides_have_the_same_threads",
+    "test_object_store.py::test_a_tree_of_classes",
+    "test_ends_of_programs.py::test_an_end_is_not_held_up_for_long",
+    "test_file_reading.py::test_a_store_may_be_closed_while_it_is_read",
+    "test_nvrtc.py::test_a_kernel_that_is_two_operators_compiles",
 )
 LONG_LIKE = re.compile(
     # Two readers of video share what the third does, and orders and shards are those of any reader.
@@ -158,7 +174,6 @@ def drawn(values: Iterable[Any], count: int, *key: object) -> list[Any]:
 
 _TYPES = re.compile(r"((u?int|b?float)\d+|[uif](1|2|4|8|16|32|64)|bf16|bool)")
 _USUAL = ("uint8", "u8", "u1", "float32", "f32", "f4")  # of bytes and float32 `ndd compile --all` has kernels
-_TYPES_TRIED = 2  # of one parameter: kernels are compiled for each. Walks inside tests try a third one (`drawn_types`)
 # A test with more items than so many, such as one for each operator, runs for some unless it is cheap.
 _MANY, _SOME = 44, 6
 _FOR_ALL = ("test_values", "test_against_the_oracle")  # each operator and each format is compared with DALI
@@ -187,8 +202,9 @@ def _turn(name: str, subject: str) -> float:
 def combinations(items: list[Any]) -> set[str]:
     """The node ids that run: of a test with several parameters, combinations in which each value of each parameter occurs.
 
-    Of parameters that are element types some values do (`drawn_types`), of tests with very many items some items, for other
-    operators in each test, and of a test with the mark `drawn` so many. They are drawn by a seed that is the test's own.
+    Of parameters that are element types bytes and float32 do, of tests with very many items some items, for other operators in
+    each test, and of a test with the mark `drawn` so many: a test whose items take more than 0.03 s of one core each has as many
+    as take 0.15 s, which are those of bytes and float32 first. They are drawn by a seed that is the test's own.
     """
     tests: dict[str, list[Any]] = {}
     for item in items:
@@ -208,8 +224,14 @@ def combinations(items: list[Any]) -> set[str]:
                 tried |= own
         mine = sorted(item.nodeid for item in its_items if item.nodeid in chosen)
         most = _most(its_items[0], name.rpartition("::")[2], len(mine))
-        chosen.difference_update(random.Random(name).sample(mine, max(0, len(mine) - most)))
+        in_turn = sorted(random.Random(name).sample(mine, len(mine)), key=lambda nodeid: _unusual(values[nodeid]))
+        chosen.difference_update(in_turn[most:])
     return chosen
+
+
+def _unusual(values: set[tuple[str, Any]]) -> int:
+    """How many of these parameters are element types for which a kernel may have to be compiled."""
+    return sum(isinstance(v, str) and v not in _USUAL and _TYPES.fullmatch(v) is not None for _, v in values)
 
 
 class Planned(NamedTuple):
@@ -234,11 +256,13 @@ def planned(metafunc: Any) -> list[Planned]:
 
 
 def _types_left_out(values: set[tuple[str, Any]], subject: str) -> set[tuple[str, Any]]:
-    """Parameters that are element types, with those values that need not be tried."""
+    """Parameters that are element types, with those values that need not be tried: others than bytes and float32, or than one
+    where the test has neither. Kernels are compiled for each. Walks inside tests try others (`drawn_types`)."""
     left_out = set()
     for parameter in {name for name, _ in values}:
         types = sorted(v for name, v in values if name == parameter and isinstance(v, str) and _TYPES.fullmatch(v))
-        left_out |= {(parameter, v) for v in set(types).difference(drawn_types(types, _TYPES_TRIED, subject))}
+        tried = [v for v in types if v in _USUAL] or drawn_types(types, 1, subject)
+        left_out |= {(parameter, v) for v in set(types).difference(tried)}
     return left_out
 
 

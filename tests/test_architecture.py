@@ -30,6 +30,7 @@ LAYERS = [
         "pickling",
         "plugin_manager",
         "_absent_modules",
+        "_bare_packages",
         "_container_limits",
         "_required_torch",
     },
@@ -105,7 +106,10 @@ def parsed(path):
     gc.disable()  # Python would look for garbage among the nodes half of the time
     try:
         tree = ast.parse(path.read_text())
-        return Text(list(imports_of_statements(path, tree.body, True)), [n for n in ast.walk(tree) if is_looked_at(n)])
+        package = ("ndd", *path.relative_to(PACKAGE).parts[:-1])
+        return Text(
+            list(imports_of_statements(package, tree.body, True)), [n for n in ast.walk(tree) if is_looked_at(n)]
+        )
     finally:
         gc.enable()
 
@@ -114,8 +118,8 @@ def imports_of(path):
     return parsed(path).imports
 
 
-def imports_of_statements(path, statements, top):
-    package = ("ndd", *path.relative_to(PACKAGE).parts[:-1])
+def imports_of_statements(package, statements, top):
+    """Those of a file of this package, whose name is in parts."""
     for statement in statements:
         if isinstance(statement, ast.Import):
             yield from ((alias.name, top, statement.lineno) for alias in statement.names)
@@ -131,7 +135,7 @@ def imports_of_statements(path, statements, top):
                 blocks.remove("body")
         inside = top and not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef)
         for block in blocks:
-            yield from imports_of_statements(path, getattr(statement, block, ()), inside)
+            yield from imports_of_statements(package, getattr(statement, block, ()), inside)
 
 
 def assert_none(faults):

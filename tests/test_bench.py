@@ -171,6 +171,7 @@ def test_detection(alone):
 
 
 @pytest.mark.parametrize("part", ["threads", "abandoned", "exceptions"])
+@pytest.mark.drawn(1)
 def test_soak(alone, part):
     """A short piece of each part that counts failures. Memory says nothing after so few iterations."""
     actual = list(soak.measure(alone, None, count=16, only=part))

@@ -85,6 +85,7 @@ def test_both_sides_of_the_command(script, tmp_path, capsys):
     "own",
     ["loader = torch.utils.data.DataLoader(Photos(), batch_size=4)", "dataset = Photos()\nbatch_size = 3", LOADER],
 )
+@pytest.mark.drawn(1)
 def test_ways_to_say_what_is_yours(own, script, capsys):
     mine_side.main(["yours", str(script(own)), "--threads", "1", "--rounds", "1"])
     result = json.loads(capsys.readouterr().out)

@@ -56,6 +56,7 @@ def test_what_is_needed_and_missing(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("module", ["simplejpeg", "cupy", "nvidia.nvimgcodec"])
+@pytest.mark.drawn(1)
 def test_what_is_optional_and_missing(module, monkeypatch):
     without(monkeypatch, module)
     states = {f.name: f.state for f in doctor.findings()}

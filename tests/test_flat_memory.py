@@ -154,6 +154,7 @@ def growth(epoch):
 
 
 @pytest.mark.parametrize("loop", [eager, captured, pipeline, iterator])
+@pytest.mark.drawn(1)
 def test_a_loop_leaves_nothing_behind(files, loop):
     assert growth(loop(files)) < LIMIT
 

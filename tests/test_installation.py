@@ -37,6 +37,7 @@ def test_the_version_is_that_of_the_project():
         ),
     ],
 )
+@pytest.mark.drawn(1)
 def test_torch_is_asked_for(torch, sentence):
     assert '"torch>={}.{}"'.format(*_required_torch.LEAST) in PROJECT
     done = subprocess.run(

@@ -11,6 +11,7 @@ import does, nor for settings that an import reads. As any child of a fork it co
 from __future__ import annotations
 
 import atexit
+import contextlib
 import functools
 import gc
 import importlib
@@ -116,18 +117,30 @@ def _server() -> _Server:
     return _Server(process.stdout.fileno(), process.stdin.fileno(), process)
 
 
-def share() -> None:
-    """Starts the process for the workers of this one, before they are started: torch is imported once."""
+def share() -> str | None:
+    """Starts the process for the workers of this one, before they are started: torch is imported once. Returns where it starts
+    workers too (`warm_workers.py`)."""
     folder = tempfile.mkdtemp(prefix="ndd-warm-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    with socket.socket(socket.AF_UNIX) as listener:
+    with socket.socket(socket.AF_UNIX) as programs, socket.socket(socket.AF_UNIX) as workers:
         try:
-            listener.bind(f"{folder}/socket")
+            for listener, name in ((programs, "socket"), (workers, "workers")):
+                listener.bind(f"{folder}/{name}")
+                listener.listen()
         except OSError:  # a name of more than 107 bytes: each worker starts its own
-            return
-        listener.listen()
-        _started(str(listener.fileno()), pass_fds=[listener.fileno()])
+            return None
+        numbers = [programs.fileno(), workers.fileno()]
+        process = _started(*map(str, numbers), pass_fds=numbers)
+    atexit.register(_end, process, folder)
     os.environ[_ADDRESS] = f"{folder}/socket"
+    return f"{folder}/workers"
+
+
+def _end(process: subprocess.Popen[bytes], folder: str) -> None:
+    """Its times and its children's count as this process's."""
+    process.stdin.close()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(10)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _started(*arguments: str, **options) -> subprocess.Popen[bytes]:
@@ -153,6 +166,9 @@ def _next_connection(listener: socket.socket) -> None:
                 os.dup2(connection.fileno(), 0)
                 os.dup2(connection.fileno(), 1)
                 return
+    with contextlib.suppress(ChildProcessError):
+        while os.wait():
+            pass
     sys.exit()
 
 
@@ -209,7 +225,14 @@ if __name__ == "__main__":
 
     _leave_alone()
     if sys.argv[1:]:
-        _next_connection(socket.socket(fileno=int(sys.argv[1])))
+        import warm_workers
+
+        programs, workers = (socket.socket(fileno=int(number)) for number in sys.argv[1:])
+        if os.fork() == 0:
+            programs.close()
+            warm_workers.run_next(workers)
+        workers.close()
+        _next_connection(programs)
     request = _next_request()
     sys.argv[:] = request["argv"]
     sys.path[0] = ""  # it was the folder of this file

@@ -38,9 +38,11 @@ import sys, types
 sys.path[:] = {path!r}
 sys.modules["torch"] = types.ModuleType("torch")
 sys.modules["scipy"] = sys.modules["cffi"] = None
-for name in ("ndd", "ndd._tensor", "ndd._execution"):
-    sys.modules[name] = types.ModuleType(name)
-    sys.modules[name].__path__ = [folder + name[3:].replace(".", {separator!r}) for folder in {package!r}]
+sys.modules["ndd"] = types.ModuleType("ndd")
+sys.modules["ndd"].__path__ = {package!r}
+from ndd import _bare_packages
+_bare_packages.add("ndd._tensor")
+_bare_packages.add("ndd._execution")
 from ndd._compiled.compile_worker import run
 run({numbers!r})
 """
@@ -173,7 +175,7 @@ class Workers:
 def _start(numbers: Sequence[int]) -> None:
     """Starts the first process, with these files. It is no child of the program, which may wait for all of its own."""
     package = list(sys.modules["ndd"].__path__)
-    program = PROGRAM.format(path=sys.path, package=package, separator=os.sep, numbers=list(numbers))
+    program = PROGRAM.format(path=sys.path, package=package, numbers=list(numbers))
     options = ["-I", "-S", *(["-B"] if sys.dont_write_bytecode else [])]
     subprocess.run(
         [sys.executable, *options, "-c", program],

@@ -11,10 +11,11 @@ from __future__ import annotations
 import importlib
 import pickle
 import sys
-import types
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from ndd import _bare_packages
 
 
 class EarlyKernel(NamedTuple):
@@ -44,12 +45,7 @@ EARLY = (EarlyKernel("ndd.decoders.jpeg.baseline", "decode_loop"), EarlyKernel("
 
 
 def _imported(module: str, name: str) -> tuple[Any, tuple[Any, ...]]:
-    package, _, rest = module.partition(".")
-    for part in rest.split(".")[:-1]:
-        outer, package = sys.modules[package], f"{package}.{part}"
-        if package not in sys.modules:
-            sys.modules[package] = types.ModuleType(package)
-            sys.modules[package].__path__ = [f"{folder}/{part}" for folder in outer.__path__]
+    _bare_packages.add(module.rpartition(".")[0])
     return _usual(getattr(importlib.import_module(module), name))
 
 

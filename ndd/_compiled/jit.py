@@ -406,8 +406,9 @@ def _declared(name: str, signature: str) -> External:
     """The function, which is never called."""
     from llvmlite import binding
 
-    if binding.address_of_symbol(name) is None:
-        binding.add_symbol(name, binding.address_of_symbol("memcpy"))
+    any_function = binding.address_of_symbol("memcpy")  # None until numba is imported, for all of libc's functions
+    if any_function is not None and binding.address_of_symbol(name) is None:
+        binding.add_symbol(name, any_function)
     return External(name, signature)
 
 

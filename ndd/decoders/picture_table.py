@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ndd._compiled.atomics import acquire_slot, atomic_store
 from ndd._compiled.intrinsics import array_at, empty
 from ndd._compiled.jit import Kernel, from_template, kernel
 from ndd._compiled.sample_loops import next_index
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 # is used (first row, first column, the ones after the last): pixels outside it may stay undefined.
 FILE, FILE_BYTES, OUT, OUT_BYTES, ROWS, COLUMNS, TOP, LEFT, HIGH, WIDE, DEPTH, IS_BGR = range(12)
 USED_TOP, USED_LEFT, USED_BOTTOM, USED_RIGHT, NUMBERS = range(12, 17)
+LIBDEFLATE, LIBZSTD = 1, 2  # the bits of `libraries`
+BY_LIBPNG, BY_OPENCV, BY_NVIMGCODEC = range(3)  # how gray is mixed
 _ANY = np.zeros(1, np.uint8)
 _ZERO, _ONE, _TWO, _THREE = (np.uint64(n) for n in range(4))
 
@@ -35,25 +38,30 @@ def describe_by(look: Kernel, batch: PictureBatch) -> None:
 
 
 def suitable_for(kind: int, facts: np.ndarray, options: Options) -> np.ndarray:
-    """Whether each picture is of the format `kind` and may come out as it is stored, bool `[N]`: each format has its own rule by
-    which colours become gray."""
-    if options.output_type == DALIImageType.YCbCr or options.dtype != np.uint8:
-        return np.zeros(len(facts), np.bool_)
-    fits = facts[:, GOOD] == kind
-    return fits & (facts[:, CHANNELS] == 1) if options.output_type == DALIImageType.GRAY else fits
+    """Whether each picture is of the format `kind` and the output has its element type and colours, bool `[N]`."""
+    fits = options.output_type != DALIImageType.YCbCr and options.dtype == np.uint8
+    return (facts[:, GOOD] == kind) & fits
 
 
 def decode_by(
-    loop: Kernel, batch: PictureBatch, order: np.ndarray, decoded: Decoded, work: int, *more: np.ndarray | bool
+    loop: Kernel,
+    batch: PictureBatch,
+    samples: np.ndarray,
+    decoded: Decoded,
+    work: int,
+    room: int = 0,
+    libraries: int = 0,
 ) -> None:
-    """Decodes pictures in this order by a loop that takes the order, the table, `more`, and the flags of what is done. None
-    while the loop is being compiled.
+    """Decodes pictures by a loop of `decode_loop_of`. None while the loop is being compiled.
 
     Args:
         work: about as many bytes are moved for one encoded byte.
+        room: bytes of scratch memory for each thread.
+        libraries: those that are available, `LIBDEFLATE | LIBZSTD`.
     """
+    order = largest_first(batch, samples)
     nbytes = work * int(np.add.reduce(batch.operand.sizes[order]))
-    arguments = (order, picture_table(batch, decoded), *(more or (_ANY,)), decoded.done)
+    arguments = (order, picture_table(batch, decoded), *seats(batch, order, room), libraries, decoded.done)
     batch.call.parallel_for(loop, arguments, len(order), nbytes, (batch.operand, decoded.memory))
 
 
@@ -95,48 +103,79 @@ def is_inside(row, out):
     return row[HIGH] * row[WIDE] * row[DEPTH] == len(out)
 
 
+@kernel(light=True)
+def is_used(row, top, left, high, wide):
+    """Whether any of these rows and columns of the stored picture is used."""
+    below, right = top < row[USED_BOTTOM], left < row[USED_RIGHT]
+    return below and right and top + high > row[USED_TOP] and left + wide > row[USED_LEFT]
+
+
 @kernel
-def copy_pixels(pixels, at, stored, out, to, depth, count, swaps):
+def gray_of(red, green, blue, rule):
+    """Gray, u8, of a colour; see `pixels.to_gray`. libpng's is that of PNGs."""
+    if rule == BY_NVIMGCODEC:
+        mixed = np.float32(red) * np.float32(0.299) + np.float32(green) * np.float32(0.587)
+        return np.uint8(mixed + np.float32(blue) * np.float32(0.114) + np.float32(0.5))
+    if rule == BY_OPENCV:
+        return np.uint8((np.uint32(red) * 4899 + np.uint32(green) * 9617 + np.uint32(blue) * 1868 + 8192) >> 14)
+    return np.uint8((np.uint32(red) * 9797 + np.uint32(green) * 19234 + np.uint32(blue) * 3737) >> 15)
+
+
+@kernel
+def copy_pixels(pixels, at, stored, out, to, depth, count, swaps, rule):
     """Copies `count` pixels of `stored` channels, 1 to 4, from `pixels[at]` on to `out[to]` on, with `depth` channels: the same
-    ones; the first three, which may swap the first and the third; or three copies of the first one."""
+    ones; the first three, or three copies of gray; or gray, which `rule` mixes of colours. `swaps`: the first and the third
+    channel change places."""
     if depth == stored and not swaps:
         copy_bytes(out.ctypes.data + to, pixels.ctypes.data + at, count * depth)
         return
     # Indices without a sign need no check whether they count from the end.
     source, target, step = np.uint64(at), np.uint64(to), np.uint64(stored)
-    first, last = (_TWO, _ZERO) if swaps else (_ZERO, _TWO)
-    if depth != 3:
-        for _ in range(count):
-            for c in range(np.uint64(depth)):
-                out[target + c] = pixels[source + c]
-            source += step
-            target += np.uint64(depth)
-        return
+    first, second, last = (_TWO, _ONE, _ZERO) if swaps else (_ZERO, _ONE, _TWO)
     if stored < 3:
-        first, last = _ZERO, _ZERO
-    second = _ONE if stored >= 3 else _ZERO
+        first, second, last = _ZERO, _ZERO, _ZERO
     for _ in range(count):
         red, green, blue = pixels[source + first], pixels[source + second], pixels[source + last]
-        out[target], out[target + _ONE], out[target + _TWO] = red, green, blue
+        if depth == 3:
+            out[target], out[target + _ONE], out[target + _TWO] = red, green, blue
+            target += _THREE
+        else:
+            out[target] = red if stored < 3 else gray_of(red, green, blue, rule)
+            target += _ONE
         source += step
-        target += _THREE
 
 
-def kernels_of(read_layout: Kernel, copy_rows: Kernel, kind: int, numbers: int) -> tuple[Kernel, Kernel]:
-    """The kernels `look` and `decode_loop` of a format whose pixels are only copied.
+def look_of(read_layout: Kernel, numbers: int) -> Kernel:
+    """The kernel `look(addresses, sizes, like, facts)` of a format: fills the `facts` of its common files among those that no
+    other format has read, `sizes[i]` bytes at `addresses[i]`. `like` is any array of u8.
 
     Args:
-        read_layout: `(data, layout)` fills `layout`, int64 `[numbers]`, which begins with height, width and channels. Returns
-            whether the file is a common one with all of its pixels.
-        copy_rows: `(data, layout, out, row)` writes the window of a picture. Returns whether it could.
-        kind: the format, for `facts[:, GOOD]`.
+        read_layout: `(data, layout)` fills `layout`, int64 `[numbers]`, which begins as facts do with the format, height, width
+            and channels. Returns whether the file is a common one.
     """
-    names = {"read_layout": read_layout, "copy_rows": copy_rows, "kind": kind, "numbers": numbers}
-    look = from_template(_look, read_layout.function, "_of_batch", {}, **names)
+    look = from_template(
+        _look, read_layout.function, "_of_batch", {"light": True}, read_layout=read_layout, numbers=numbers
+    )
     look.fallback(lambda addresses, sizes, like, facts: None)  # Python reads all of them
-    loop = from_template(_decode_loop, copy_rows.function, "_of_batch", {}, **names)
+    return look
+
+
+def decode_loop_of(read_layout: Kernel, decode: Kernel, kind: int, numbers: int) -> Kernel:
+    """The loop `(counter, limit, order, pictures, scratch, taken, libraries, done)` over pictures of the format `kind`, which
+    threads share: they decode up to `limit` pictures in the order `order`.
+
+    Args:
+        read_layout: see `look_of`.
+        decode: `(data, layout, out, row, scratch, libraries)` writes the window of a picture, with the scratch memory of a
+            thread. Returns whether it could.
+
+    The loop's `pictures` are a `picture_table`, `scratch` and `taken` are `seats`, and `done`, bool `[N]`, is set for each
+    picture that is decoded.
+    """
+    names = {"read_layout": read_layout, "decode": decode, "kind": kind, "numbers": numbers}
+    loop = from_template(_decode_loop, decode.function, "_of_batch", {"light": True}, **names)
     loop.fallback(lambda *args: False)
-    return look, loop
+    return loop
 
 
 def _look(addresses, sizes, like, facts):
@@ -144,19 +183,23 @@ def _look(addresses, sizes, like, facts):
     for i in range(len(sizes)):
         row = facts[i]
         if row[GOOD] == 0 and read_layout(array_at(addresses[i], sizes[i], like), layout):  # type: ignore[name-defined]  # noqa: F821
-            row[GOOD], row[HEIGHT], row[WIDTH] = kind, layout[0], layout[1]  # type: ignore[name-defined]  # noqa: F821
-            row[CHANNELS], row[ORIENTATION] = layout[2], 1
+            row[GOOD], row[HEIGHT], row[WIDTH] = layout[GOOD], layout[HEIGHT], layout[WIDTH]
+            row[CHANNELS], row[ORIENTATION] = layout[CHANNELS], 1
 
 
-def _decode_loop(counter, limit, order, pictures, like, done):
+def _decode_loop(counter, limit, order, pictures, scratch, taken, libraries, done):
     layout = empty(numbers, np.int64)  # type: ignore[name-defined]  # noqa: F821
+    seat = acquire_slot(taken)
+    own = scratch[seat]
     for _ in range(limit):
         turn = next_index(counter)
         if turn >= len(order):
             break
         row = pictures[order[turn]]
-        data, out = array_at(row[FILE], row[FILE_BYTES], like), array_at(row[OUT], row[OUT_BYTES], like)
+        data, out = array_at(row[FILE], row[FILE_BYTES], own), array_at(row[OUT], row[OUT_BYTES], own)
         # The header must not have changed since the memory for the pixels was allocated.
-        same = read_layout(data, layout) and row[ROWS] == layout[0] and row[COLUMNS] == layout[1]  # type: ignore[name-defined]  # noqa: F821
-        done[order[turn]] = same and is_inside(row, out) and copy_rows(data, layout, out, row)  # type: ignore[name-defined]  # noqa: F821
+        same = read_layout(data, layout) and layout[GOOD] == kind  # type: ignore[name-defined]  # noqa: F821
+        same = same and layout[HEIGHT] == row[ROWS] and layout[WIDTH] == row[COLUMNS] and is_inside(row, out)
+        done[order[turn]] = same and decode(data, layout, out, row, own, libraries)  # type: ignore[name-defined]  # noqa: F821
+    atomic_store(taken, seat, 0)
     return True

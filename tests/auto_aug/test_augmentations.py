@@ -77,7 +77,7 @@ def of_ndd(augmentation, batch, shapes):
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", SUITES)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 def test_every_magnitude_is_as_in_dali(dali_modules, name):
     images = pictures()
     theirs = SUITES[name](*dali_modules)
@@ -111,6 +111,7 @@ def compare(name, result, expected):
 
 
 @pytest.mark.parametrize("layout", ["HWC", "FHWC"])
+@pytest.mark.drawn(1)
 def test_a_gpu_gives_the_same(emulated_gpu, layout):
     images = pictures(frames=2 if layout == "FHWC" else None)
     batch = ndd.batch(images, layout=layout)
@@ -129,6 +130,7 @@ def test_a_gpu_gives_the_same(emulated_gpu, layout):
 
 
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.drawn(1)
 def test_without_a_fill_value_the_border_is_repeated(emulated_gpu, device):
     moved = augmentations.translate_x_no_shape.augmentation(mag_range=(3, 3), randomly_negate=False)
     image = pictures(1)[0]

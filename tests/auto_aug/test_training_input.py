@@ -86,6 +86,7 @@ def test_an_epoch_in_pipeline_mode(photos, scheme, device):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES[1:])
+@pytest.mark.drawn(1)
 def test_an_epoch_in_a_loop_on_both_devices(emulated_gpu, photos, scheme):
     """The same numbers are drawn on a GPU, and a step of a scheme is three kernels however many kinds it drew."""
     result = {}

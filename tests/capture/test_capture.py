@@ -178,7 +178,7 @@ def sources(m, do, files):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("scenario", [modes, draws, promises, sources], ids=lambda s: s.__name__)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_as_dali(scenario, files):
     dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
     ours, theirs = (outcomes(lambda m, do: scenario(m, do, files), package) for package in (ndd, dali))
@@ -194,6 +194,7 @@ def test_as_dali(scenario, files):
         {"pad_last_batch": True, "num_shards": 2},
     ],
 )
+@pytest.mark.drawn(1)
 def test_values_of_an_eager_loop(given, files):
     """Over epochs and shards, with branches, several calls on one line, and work on the batch of the step before."""
     result = []
@@ -259,6 +260,7 @@ def test_a_loop_left_in_the_middle_loses_nothing(files):
 
 
 @pytest.mark.parametrize("last", ["fill", "partial", "drop"])
+@pytest.mark.drawn(1)
 def test_a_smaller_last_batch(files, last):
     """Arguments that come from the batch at hand follow it, and values are those of an eager loop; in sizes that are
     neither the loop's nor the batch's the promise is broken as ever."""

@@ -99,6 +99,7 @@ def accepted(m, do):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("scenario", [behaviour, accepted], ids=lambda s: s.__name__)
+@pytest.mark.drawn(1)
 def test_as_dali(scenario):
     dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
     ours, theirs = outcomes(scenario, ndd), outcomes(scenario, dali)

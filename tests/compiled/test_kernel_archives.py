@@ -110,7 +110,7 @@ def test_another_kind_of_processor_is_none_that_code_runs_on():
 
 
 @pytest.mark.parametrize("damage", [b"", b"noise" * 100, "cut", "flipped", "no header"])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 def test_a_damaged_archive_is_told(package, caplog, damage):
     path = package / "package" / f"{LEVELS[-1]}.zip"
     content = path.read_bytes()

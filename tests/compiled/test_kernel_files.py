@@ -57,6 +57,7 @@ def test_the_form_of_a_file(folder):
 
 
 @pytest.mark.parametrize("name", ["kernel", "source", "signature", "target", "libraries"])
+@pytest.mark.drawn(1)
 def test_a_file_that_says_it_is_another_kernel_is_not_used(folder, name):
     keep(folder)
     for path in files(folder):
@@ -70,7 +71,7 @@ _HEADERS = [b"", b"{", b"[]", b"3", b"{}", b"null", b"\xff", b"[" * 100_000]
 
 
 @pytest.mark.parametrize("header", _HEADERS, ids=range(len(_HEADERS)))
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(1)
 def test_a_header_that_is_none_is_compiled_anew(folder, header):
     """With a right digest; and a length that leads behind the end."""
     keep(folder)

@@ -1,12 +1,13 @@
 """Kernels that are sent to the processes that compile."""
 
-import os
 import pickle
 import subprocess
 import sys
 import textwrap
+import types
 
 import pytest
+import warm_interpreter
 
 import ndd
 from ndd._compiled import compile_processes, kernel_messages
@@ -59,6 +60,16 @@ def test_what_is_received_has_the_same_file():
     assert not refused
 
 
+def test_no_kernel_names_a_module_of_the_package():
+    """Such a module is not sent, so a process could not compile the kernel."""
+    for one in kernels_of_the_package():
+        scope = one.function.__globals__
+        modules = [
+            scope[name] for name in one.function.__code__.co_names if isinstance(scope.get(name), types.ModuleType)
+        ]
+        assert not [module for module in modules if module.__name__.startswith("ndd")], one.__qualname__
+
+
 def test_a_received_kernel_is_another_one_that_does_the_same():
     for one, argument, expected in ((with_constant, 4, 7), (with_kernel, 4, 14)):
         other = received(one)
@@ -85,11 +96,27 @@ def test_a_function_of_c_needs_no_library():
     assert other.described() == b"a_function_of_no_library int64(int64)"
 
 
+def test_a_function_of_libc_stays_itself():
+    """LLVM does not know its address before numba is imported."""
+    code = """
+    import sys
+    from ndd._compiled.jit import _declared
+    _declared("memset", "uintp(uintp, int32, uintp)")
+    assert "numba" not in sys.modules
+    from numba.core.registry import cpu_target
+    from llvmlite import binding
+    cpu_target.target_context
+    assert binding.address_of_symbol("memset")
+    """
+    done = warm_interpreter.run(textwrap.dedent(code))
+    assert done.returncode == 0, done.stderr
+
+
 def test_receiving_imports_neither_torch_nor_an_operator():
     """They take longer than most kernels."""
     message = kernel_messages.packed(joined(filter_loop), ())
     path, package = list(sys.path), list(ndd.__path__)
-    program = compile_processes.PROGRAM.format(path=path, package=package, separator=os.sep, numbers=[])
+    program = compile_processes.PROGRAM.format(path=path, package=package, numbers=[])
     start = program[program.index("import sys") : program.index("from ndd.")]
     code = f"""
     from ndd._compiled.compile_worker import unpacked

@@ -323,6 +323,7 @@ def test_what_is_kept_is_loaded_without_the_compiler(folder):
 
 
 @pytest.mark.parametrize("damage", ["empty", "cut", "noise", "forged"])
+@pytest.mark.drawn(1)
 def test_a_damaged_file_is_compiled_anew(folder, damage):
     keep(folder)
     for path in files(folder):

@@ -134,6 +134,7 @@ def test_views_are_not_counted():
         (with_a_closure, (), [0, 6, 12, 18]),
     ],
 )
+@pytest.mark.drawn(1)
 def test_what_is_allocated_is_freed(function, arguments, right):
     out = np.zeros(len(right), np.float32)
     assert called(function, ROWS, *arguments, out)

@@ -98,6 +98,7 @@ def test_parts(kind):
         "WAV PCM_24", "WAV DOUBLE", "FLAC PCM_24", "OGG VORBIS", "OGG OPUS", "MP3 MPEG_LAYER_III", "ipod aac", "mp3 libmp3lame",
     ],
 )  # fmt: skip
+@pytest.mark.drawn(3)
 def test_parts_are_those_of_the_whole(kind):
     """Also in the last page of an Ogg file, in which libsndfile does not find its way, and where MPEG frames lean on others."""
     format, codec = kind.split()
@@ -213,6 +214,7 @@ PACKED = [
 
 
 @pytest.mark.parametrize(("format", "codec", "rate"), PACKED)
+@pytest.mark.drawn(2)
 def test_what_ffmpeg_decodes_is_cut_off_or_has_a_bad_packet(format, codec, rate):
     """What is there is given: up to the cut, or but for some packets."""
     data = ffmpeg_file(format, codec, rate)
@@ -294,6 +296,7 @@ def test_files_that_take_longest_are_decoded_first(monkeypatch):
 
 
 @pytest.mark.parametrize("kinds", [{}, {"downmix": True, "sample_rate": 11025.0}, {"dtype": ndd.int16}])
+@pytest.mark.drawn(1)
 def test_a_batch_of_all_kinds_is_one_task_for_each_thread(kinds, tasks):
     formats = ["WAV PCM_16", "FLAC PCM_24", "OGG VORBIS", "AIFF PCM_16", "WAV FLOAT", "FLAC PCM_16", "OGG VORBIS"]
     files = [encoded(sound(9000 + 100 * i, 1 + i % 2), 16000, *formats[i % 7].split()) for i in range(21)]

@@ -241,6 +241,7 @@ def test_what_is_no_bytes_is_refused():
 
 
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.drawn(1)
 def test_an_empty_batch_gives_an_empty_batch(device, emulated_gpu):
     """DALI gives one of its image decoder; others of its decoders raise, or end the process."""
     none = ndd.batch([], dtype=ndd.uint8)

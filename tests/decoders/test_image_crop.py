@@ -33,6 +33,7 @@ WINDOWS = [
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
+@pytest.mark.drawn(5)
 def test_against_the_oracle(dali, window):
     for name in NAMES:
         data = made()[name]
@@ -45,7 +46,7 @@ def test_against_the_oracle(dali, window):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 def test_the_window_of_a_full_decode(kind):
     """Every kind of file, window by window: nothing bleeds in from the edge of the region."""
     number = getattr(ndd.types, kind)

@@ -34,6 +34,7 @@ def data(kind, count):
 
 
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.drawn(1)
 def test_what_lz4_packed_comes_out(device, emulated_gpu):
     arrays = [data(kind, n) for kind in ("noise", "zeros", "words") for n in (0, 1, 12, 300, 70_000)]
     batch = ndd.batch([packed(a) for a in arrays], device=device)
@@ -45,6 +46,7 @@ def test_what_lz4_packed_comes_out(device, emulated_gpu):
 
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
 @pytest.mark.parametrize("given", ["offsets", "sizes", "both"])
+@pytest.mark.drawn(1)
 def test_chunks_become_an_axis(device, given, emulated_gpu):
     frames = np.arange(5 * 6 * 4, dtype=np.int16).reshape(5, 6, 4)
     chunks = [packed(frame) for frame in frames]
@@ -64,6 +66,7 @@ def test_chunks_become_an_axis(device, given, emulated_gpu):
 
 
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.drawn(1)
 def test_damaged_data_is_an_error(device, emulated_gpu):
     whole = packed(data("words", 500))
     for bad in (whole[:-3], whole[: len(whole) // 2], np.full(40, 0xFF, np.uint8), np.empty(0, np.uint8)):
@@ -84,6 +87,7 @@ def test_damaged_data_is_an_error(device, emulated_gpu):
 
 
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.drawn(1)
 def test_a_shape_with_more_room_is_filled_with_zeros(device, emulated_gpu):
     frames = np.arange(1, 13, dtype=np.int32).reshape(2, 6)
     chunks = [packed(frame) for frame in frames]
@@ -127,6 +131,7 @@ MOST = 2**63 - 1
     ],
     ids=str,
 )  # fmt: skip
+@pytest.mark.drawn(2)
 def test_numbers_that_wrap_lie_outside(device, how, chunk, emulated_gpu):
     value = ndd.tensor(packed(data("words", 50)), device=device)
     with pytest.raises(RuntimeError, match=f"chunk {chunk}, .* lies outside the"):

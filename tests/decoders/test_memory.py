@@ -54,6 +54,7 @@ print("short of memory", short, "times")
 
 @pytest.mark.skipif(python_api.library() is None, reason="the leak was nvImageCodec's")
 @pytest.mark.parametrize("end", [b"", b"\xff\xd9"], ids=["cut off", "an end inside the scan header"])
+@pytest.mark.drawn(1)
 def test_cut_off_jpegs_leave_nothing_behind(end):
     """Cut where the last byte is that of a whole block, and where a scan's header lacks a byte: 13 kB each, once."""
     data = made()["420.jpg"].tobytes()

@@ -50,6 +50,7 @@ def same(batch, expected):
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kind", ["RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA"])
+@pytest.mark.drawn(1)
 def test_good_and_bad_ones(kind, threads):
     data = [item for pair in zip(plain(4), damaged(), strict=True) for item in pair]
     data += [*made().values(), rare()["16.ppm"]]

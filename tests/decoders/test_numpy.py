@@ -27,6 +27,7 @@ REGISTRY_CASES = {
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.drawn(1)
 def test_what_numpy_saves_is_loaded(dtype):
     rng = np.random.default_rng(4)
     for shape in ((), (0,), (5,), (0, 3), (2, 3), (3, 1, 2, 2), (1,) * 6):

@@ -42,6 +42,7 @@ def compare(files, kinds, undo):
 
 
 @needs_nvimgcodec
+@pytest.mark.drawn(1)
 def test_made_files(portable, request):
     alone = "Pillow alone" in request.node.name
     compare(made(), ("RGB", "BGR", "YCbCr") if alone else KINDS, portable)
@@ -49,6 +50,7 @@ def test_made_files(portable, request):
 
 @needs_nvimgcodec
 @needs_files
+@pytest.mark.drawn(1)
 def test_real_files(portable, request):
     if "Pillow alone" in request.node.name:
         pytest.skip("Pillow has no 16-bit colour and its own rule for gray")
@@ -57,6 +59,7 @@ def test_real_files(portable, request):
     compare(files, KINDS, portable)
 
 
+@pytest.mark.drawn(1)
 def test_windows(portable):
     for name, data in made().items():
         full = np.asarray(ndd.decoders.image(data))

@@ -47,6 +47,7 @@ def test_users_threads():
 
 
 @pytest.mark.parametrize("count", [1, 3, 16])
+@pytest.mark.drawn(1)
 def test_threads_of_the_pool(count):
     data = files() * 4
     expected = ndd.decoders.image(ndd.batch(data), on_error="skip")

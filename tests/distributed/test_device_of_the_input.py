@@ -54,6 +54,7 @@ def launches(two_gpus, monkeypatch):
 
 
 @pytest.mark.parametrize(("path", "case"), CASES)
+@pytest.mark.drawn(1)
 def test_everything_is_where_the_input_is(path, case, launches):
     """On GPU 0, then with the same constants on GPU 1, and on GPU 0 again."""
     inputs = samples(case, layouts_of(case, OPERATORS[path])[0])
@@ -69,6 +70,7 @@ def test_everything_is_where_the_input_is(path, case, launches):
 
 
 @pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.drawn(1)
 def test_a_loop_and_what_runs_ahead_of_it(number, launches):
     reader = ndd.readers.File(file_root=ndd.demo.photos())
     for jpegs, _ in reader.next_epoch(batch_size=2):

@@ -34,6 +34,7 @@ def labels(batches):
 
 
 @pytest.mark.parametrize("last", ["fill", "partial", "drop"])
+@pytest.mark.drawn(1)
 def test_stateful_data_loader(folder, last):
     """An epoch as data set: its state in every place of two epochs, also at the end of one."""
     loader = pytest.importorskip("torchdata.stateful_dataloader")

@@ -199,6 +199,7 @@ def turn(out, image):
 
 
 @pytest.mark.parametrize("from_file", [False, True])
+@pytest.mark.drawn(1)
 def test_a_pipeline_goes_on_from_a_checkpoint(tmp_path, from_file):
     @ndd.pipeline_def(batch_size=2, num_threads=1, device_id=None, enable_checkpointing=True, seed=12)
     def body():

@@ -14,6 +14,7 @@ _ROOT = str(Path(ndd.__file__).parents[1])
 
 
 @pytest.mark.parametrize(("wish", "expected"), [(None, "16"), ("1", "1")])
+@pytest.mark.drawn(1)
 def test_import_asks_for_queues(wish, expected):
     environment = {name: value for name, value in os.environ.items() if name != "CUDA_DEVICE_MAX_CONNECTIONS"}
     if wish:

@@ -199,6 +199,7 @@ def test_steps_around_a_fork_run_in_order():
 
 
 @pytest.mark.parametrize("on_gpu", [False, True])
+@pytest.mark.drawn(1)
 def test_a_child_leaves_garbage_of_a_gpu_alone(on_gpu):
     """As it was before the fork, whether or not it was asked for again."""
     out, _ = run(f"""

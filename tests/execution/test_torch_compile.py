@@ -76,7 +76,7 @@ CALLS = {
 }
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("dynamic", [None, True])
 def test_values(name, dynamic, recwarn):

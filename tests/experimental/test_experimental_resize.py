@@ -45,7 +45,7 @@ def run(operator, arrays, layout, device="cpu", **args):
 
 @pytest.mark.parametrize("layout", ["HWC", "CHW", "FHWC", "FCHW", "CFHW", "DHWC", "CDHW"])
 @pytest.mark.parametrize("interp", [LINEAR, CUBIC, LANCZOS3, GAUSSIAN])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 def test_as_resize(layout, interp, device):
     size = [5, 12, 19] if "D" in layout else [12, 19]
     for dtype in drawn_types(("uint8", "int16", "uint16", "float32"), 1, "experimental.resize"):
@@ -72,6 +72,7 @@ NEAREST = {
 
 
 @pytest.mark.parametrize(("source", "size"), NEAREST)
+@pytest.mark.drawn(2)
 def test_nearest_as_recorded(source, size, device):
     expected = NEAREST[source, size]
     line = np.arange(source, dtype=np.uint8)
@@ -91,6 +92,7 @@ def test_nearest_along_one_axis_only(device):
     np.testing.assert_allclose(result, expected, atol=1e-3)
 
 
+@pytest.mark.drawn(1)
 def test_sizes_regions_and_attributes(device):
     for args in (
         {"resize_x": 20}, {"resize_shorter": 15, "max_size": 20}, {"size": [20, 15], "mode": "not_larger"},
@@ -105,6 +107,7 @@ def test_sizes_regions_and_attributes(device):
                 np.testing.assert_array_equal(x, y, str(args))
 
 
+@pytest.mark.drawn(1)
 def test_a_size_for_each_sample(device):
     sizes = [[3, 4], [20, 30], [7, 7], [9, 50]]
     result = run(ndd.experimental.resize, images(), "HWC", device, size=ndd.batch(sizes), interp_type=NN)[0]

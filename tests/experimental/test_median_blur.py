@@ -46,7 +46,7 @@ def run(images, layout, device="cpu", **args):
 
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 @pytest.mark.parametrize("window", [(3, 3), (5, 5), (1, 1), (7, 7), (3, 5), (7, 1), (1, 5), (13, 3), (41, 3)])
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(1)
 def test_windows(dtype, window, device):
     images = [numbers(i, s, dtype) for i, s in enumerate([(13, 17, 3), (5, 6, 3), (1, 1, 3), (2, 30, 3), (9, 1, 3)])]
     for image, result in zip(images, run(images, "HWC", device, window_size=window), strict=True):
@@ -55,6 +55,7 @@ def test_windows(dtype, window, device):
 
 @pytest.mark.parametrize("layout", ["HW", "HWC", "CHW", "FHWC", "FCHW", ""])
 @pytest.mark.parametrize("channels", [1, 2, 3, 4, 5])
+@pytest.mark.drawn(1)
 def test_layouts(layout, channels, device):
     extents = {"H": 9, "W": 12, "C": channels, "F": 2}
     axes = layout or "HWC"
@@ -77,6 +78,7 @@ def test_as_opencv():
         np.testing.assert_array_equal(run([image], "HWC", window_size=size)[0], cv2.medianBlur(image, size))
 
 
+@pytest.mark.drawn(1)
 def test_salt_and_pepper_disappears(device):
     image = np.full((20, 30, 3), 100, np.uint8)
     spoilt = image.copy()
@@ -84,6 +86,7 @@ def test_salt_and_pepper_disappears(device):
     np.testing.assert_array_equal(run([spoilt], "HWC", device)[0], image)
 
 
+@pytest.mark.drawn(1)
 def test_a_window_for_each_sample(device):
     images = [numbers(i, (8 + i, 15 - i, 2)) for i in range(4)]
     windows = [[3, 3], [1, 7], [5, 5], [5, 3]]
@@ -106,6 +109,7 @@ def test_a_window_for_each_frame(device):
 
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
+@pytest.mark.drawn(2)
 def test_rows_of_less_than_a_register_and_more(dtype, channels, monkeypatch):
     """32 or 64 numbers are worked on at once, the last ones of a row twice."""
     monkeypatch.setattr(background, "allowed", False)

@@ -81,6 +81,7 @@ def run(op, images, layout, device="cpu", **args):
 
 @pytest.mark.parametrize("op", OPERATORS)
 @pytest.mark.parametrize("border", BORDERS)
+@pytest.mark.drawn(1)
 def test_masks_anchors_and_borders(op, border, device):
     images = [numbers(i, s) for i, s in enumerate([(13, 17, 3), (5, 6, 3), (1, 1, 3), (2, 30, 3)])]
     for mask, anchor, iterations in WINDOWS:
@@ -93,6 +94,7 @@ def test_masks_anchors_and_borders(op, border, device):
 @pytest.mark.parametrize("op", OPERATORS)
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "float32"])
 @pytest.mark.parametrize("layout", ["HW", "HWC", "CHW", "FHWC", "FCHW", ""])
+@pytest.mark.drawn(1)
 def test_types_and_layouts(op, dtype, layout, device):
     extents = {"H": 9, "W": 12, "C": 5, "F": 2}
     axes = layout or "HWC"
@@ -116,6 +118,7 @@ def test_as_opencv(op):
 
 
 @pytest.mark.parametrize("op", OPERATORS)
+@pytest.mark.drawn(1)
 def test_a_mask_and_an_anchor_for_each_sample(op, device):
     images = [numbers(i, (8 + i, 15 - i, 2)) for i in range(3)]
     masks, anchors = [[3, 3], [1, 6], [5, 2]], [[-1, -1], [0, 5], [2, 0]]
@@ -132,6 +135,7 @@ def test_a_mask_and_an_anchor_for_each_sample(op, device):
 
 
 @pytest.mark.parametrize("op", OPERATORS)
+@pytest.mark.drawn(1)
 def test_a_mask_for_each_frame(op, device):
     video = numbers(1, (3, 9, 8, 1))
     masks = np.array([[1, 3], [3, 1], [5, 5]], np.int32)
@@ -163,11 +167,13 @@ def test_threads_take_samples_in_turn(dtype, background_too, monkeypatch):
 
 
 @pytest.mark.parametrize("op", OPERATORS)
+@pytest.mark.drawn(2)
 def test_empty_images(op, device):
     result = run(op, [numbers(0, (0, 5, 3)), numbers(0, (4, 5, 3))], "HWC", device)
     assert [a.shape for a in result] == [(0, 5, 3), (4, 5, 3)]
 
 
+@pytest.mark.drawn(1)
 def test_negative_numbers_stay_negative(device):
     image = -np.abs(numbers(0, (5, 6), "float32")) - 1
     assert run("dilate", [image], "HW", device)[0].max() <= -1

@@ -57,6 +57,7 @@ def by_hand(image, x, y, shift):
 @pytest.mark.parametrize("dtype", ["uint8", "uint16", "int16", "float32"])
 @pytest.mark.parametrize(("origin", "shift"), [("corner", 0.5), ("center", 0.0)])
 @pytest.mark.parametrize("channels", [1, 3])
+@pytest.mark.drawn(1)
 def test_linear(dtype, origin, shift, channels, device):
     image, (x, y) = picture((12, 15, channels), dtype), maps(9, 20)
     result = run(image, x, y, device, pixel_origin=origin)
@@ -65,6 +66,7 @@ def test_linear(dtype, origin, shift, channels, device):
 
 
 @pytest.mark.parametrize("interp", [NN, LINEAR, CUBIC])
+@pytest.mark.drawn(1)
 def test_the_identity(interp, device):
     image = picture((7, 9, 3))
     y, x = np.indices((7, 9), np.float32)
@@ -73,7 +75,7 @@ def test_the_identity(interp, device):
 
 
 @pytest.mark.parametrize(("step", "offset", "interp", "origin", "expected"), ROWS)
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(1)
 def test_what_dali_gave(step, offset, interp, origin, expected, device):
     """Exactly, in 8 bits: nearest, linear and cubic, inside, at the border, and between the pixels."""
     image = np.random.default_rng(2).integers(0, 255, (9, 11, 1), np.uint8, endpoint=True)
@@ -83,6 +85,7 @@ def test_what_dali_gave(step, offset, interp, origin, expected, device):
     np.testing.assert_array_equal(result.ravel(), np.frombuffer(bytes.fromhex(expected), np.uint8))
 
 
+@pytest.mark.drawn(1)
 def test_cubic_goes_through_four_pixels(device):
     """A parabola and a cubic come back exactly; at the left edge the first pixel stays."""
     line = np.arange(12, dtype=np.float32)
@@ -93,6 +96,7 @@ def test_cubic_goes_through_four_pixels(device):
     np.testing.assert_allclose(result[3:], 3, rtol=1e-5)
 
 
+@pytest.mark.drawn(1)
 def test_halves_go_away_from_zero(device):
     image = np.array([[[2], [3], [3], [2]], [[-2], [-3], [-3], [-2]]], np.int16)
     x, y = np.array([[0.5], [0.5]], np.float32), np.array([[0.0], [1.0]], np.float32)

@@ -43,6 +43,7 @@ def given_for(seed, m, channels):
 
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("layout", ["HW", "HWC", "FHWC", "CHW", "FCHW", None])
+@pytest.mark.drawn(2)
 def test_random_calls_are_bit_for_bit_those_of_dali(dali, layout, kind):
     for seed in range(25):
         rng = np.random.default_rng(seed)
@@ -149,6 +150,7 @@ def test_opencv():
 
 
 @pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.drawn(1)
 def test_gpu_as_cpu(emulated_gpu, kind):
     for seed in range(24):
         rng = np.random.default_rng(seed)
@@ -182,6 +184,7 @@ FAR = [
 
 @pytest.mark.parametrize("border", BORDERS)
 @pytest.mark.parametrize("interp", [0, 1, 2])
+@pytest.mark.drawn(1)
 def test_points_far_outside(emulated_gpu, border, interp):
     """OpenCV, and so DALI, takes hours or crashes for some of these."""
     rng = np.random.default_rng(0)

@@ -37,6 +37,7 @@ from ndd.decoders.bmp import kernels as bmp_kernels
 from ndd.decoders.headers import bmp as bmp_headers, png as headers, pnm as pnm_headers, tiff as tiff_headers
 from ndd.decoders.headers.tiff_directory import STRIP_BYTES, STRIPS, Directory
 from ndd.decoders.jpeg.baseline import room as jpeg_room
+from ndd.decoders.picture_table import LIBDEFLATE, LIBZSTD
 from ndd.decoders.png import kernels, libdeflate, libpng
 from ndd.decoders.pnm import kernels as pnm_kernels
 from ndd.decoders.tiff import jpeg_kernels, kernels as tiff_kernels
@@ -88,45 +89,57 @@ def make_png(rng: random.Random) -> bytes:
     return cut(rng, file, [8, 33, 57, len(file)]) if rng.random() < 0.15 else file
 
 
-def read_png(content: bytes) -> None:
-    data, facts = fenced_copy(content), np.zeros((1, 6), np.int64)
+def look(kernels: Any, data: np.ndarray, read_header: Callable[[memoryview], Any]) -> Any:
+    """The header by the kernel of a batch, which equals what Python reads."""
+    facts = np.zeros((1, 6), np.int64)
     kernels.look(np.array([data.ctypes.data]), np.array([data.size]), np.empty(0, np.uint8), facts)
-    libpng.library()
     height, width, channels = facts[0, 1:4].tolist()
     if not facts[0, 0] or height * width > 1 << 16:
         raise LeftError("left to Python")
-    header = headers.read_header(data.data)
-    assert header is not None
+    header = read_header(data.data)
     assert (header.height, header.width, header.channels) == (height, width, channels)
-    for depth, is_bgr, part in ((3, 0, False), (1, 0, False), (3, 1, True)):
-        top, left = (height // 3, width // 3) if part else (0, 0)
-        high, wide = height - top, width - left
-        result = []
-        for pattern in PATTERNS:
-            out, scratch = fenced(high * wide * depth), fenced(data.size + height * (width * channels + 2) + 8)
-            out[:], scratch[:] = pattern, pattern
-            row = [
-                data.ctypes.data,
-                data.size,
-                out.ctypes.data,
-                out.size,
-                height,
-                width,
-                top,
-                left,
-                high,
-                wide,
-                depth,
-                is_bgr,
-            ]
-            done = np.zeros(1, np.bool_)
-            case = np.zeros(1, np.int64), np.array([row]), scratch[None], np.array([0]), libdeflate.available(), done
-            joined(kernels.decode_loop)(ALONE, 0, np.array([0]), 1, case)
-            result.append(out if done[0] else None)
-        assert (result[0] is None) == (result[1] is None)
-        if result[0] is None:
-            raise LeftError("refused")
-        np.testing.assert_array_equal(*result)
+    return header
+
+
+def by_loop(
+    loop: Any,
+    data: np.ndarray,
+    header: Any,
+    part: tuple[int, int, int, int],
+    depth: int,
+    is_bgr: bool,
+    room: int,
+    libraries: int,
+) -> np.ndarray:
+    """A part of a picture by the loop of a batch; no byte of the result is left out."""
+    y0, x0, y1, x1 = part
+    high, wide, result = y1 - y0, x1 - x0, []
+    for pattern in PATTERNS:
+        out, scratch = fenced(high * wide * depth), fenced(room)
+        out[:], scratch[:] = pattern, pattern
+        row = [
+            data.ctypes.data, data.size, out.ctypes.data, out.size, header.height, header.width, y0, x0, high, wide, depth,
+            is_bgr, *part,
+        ]  # fmt: skip
+        done = np.zeros(1, np.bool_)
+        case = np.zeros(1, np.int64), np.array([row]), scratch[None], np.array([0]), libraries, done
+        joined(loop)(ALONE, 0, np.array([0]), 1, case)
+        result.append(out if done[0] else None)
+    assert (result[0] is None) == (result[1] is None)
+    if result[0] is None:
+        raise LeftError("refused")
+    np.testing.assert_array_equal(*result)
+    return result[0]
+
+
+def read_png(content: bytes) -> None:
+    data = fenced_copy(content)
+    header = look(kernels, data, headers.read_header)
+    libpng.library()
+    height, width, libraries = header.height, header.width, LIBDEFLATE * libdeflate.available()
+    room = data.size + height * (width * header.channels + 2) + 8
+    for depth, is_bgr, y, x in ((3, False, 0, 0), (1, False, 0, 0), (3, True, height // 3, width // 3)):
+        by_loop(kernels.decode_loop, data, header, (y, x, height, width), depth, is_bgr, room, libraries)
 
 
 # ---- TIFF and BMP
@@ -187,42 +200,18 @@ def make_pnm(rng: random.Random) -> bytes:
 
 
 def read_common(kernels: Any, backend: Any, read_header: Callable[[memoryview], Any], content: bytes) -> None:
-    """A picture by the kernel of a batch equals what Python decodes, and no byte of the result is left out."""
-    data, facts = fenced_copy(content), np.zeros((1, 6), np.int64)
-    kernels.look(np.array([data.ctypes.data]), np.array([data.size]), np.empty(0, np.uint8), facts)
-    height, width, channels = facts[0, 1:4].tolist()
-    if not facts[0, 0] or height * width > 1 << 16:
-        raise LeftError("left to Python")
-    header = read_header(data.data)
-    assert (header.height, header.width, header.channels) == (height, width, channels)
+    """A picture by the kernel of a batch equals what Python decodes."""
+    data = fenced_copy(content)
+    header = look(kernels, data, read_header)
     header = header._replace(format="pnm" if kernels is pnm_kernels else "")
-    libdeflate.available()
-    options = Options(DALIImageType.RGB, np.dtype(np.uint8), True, None)
-    for part in (False, True):
-        top, left = (height // 3, width // 3) if part else (0, 0)
-        high, wide, result = height - top, width - left, []
-        for pattern in PATTERNS:
-            out, scratch = fenced(high * wide * 3), fenced(height * width * channels + (1 << 20))
-            out[:], scratch[:] = pattern, pattern
-            row = [
-                data.ctypes.data, data.size, out.ctypes.data, out.size, height, width, top, left, high, wide, 3, 0,
-                top, left, height, width,
-            ]  # fmt: skip
-            done = np.zeros(1, np.bool_)
-            room = (
-                (scratch[None], np.array([0]), libdeflate.available(), libzstd.available())
-                if kernels is tiff_kernels
-                else (scratch,)
-            )
-            case = np.zeros(1, np.int64), np.array([row]), *room, done
-            joined(kernels.decode_loop)(ALONE, 0, np.array([0]), 1, case)
-            result.append(out if done[0] else None)
-        assert (result[0] is None) == (result[1] is None)
-        if result[0] is None:
-            raise LeftError("refused")
-        np.testing.assert_array_equal(*result)
-        by_python = backend.decode(data, header, options, (top, left, height, width))
-        np.testing.assert_array_equal(result[0], by_python.reshape(-1))
+    height, width = header.height, header.width
+    libraries = LIBDEFLATE * libdeflate.available() + LIBZSTD * libzstd.available()
+    room = height * width * header.channels + (1 << 20)
+    for kind, depth, y, x in ((DALIImageType.RGB, 3, 0, 0), (DALIImageType.GRAY, 1, height // 3, width // 3)):
+        part = y, x, height, width
+        actual = by_loop(kernels.decode_loop, data, header, part, depth, False, room, libraries)
+        by_python = backend.decode(data, header, Options(kind, np.dtype(np.uint8), True, None), part)
+        np.testing.assert_array_equal(actual, by_python.reshape(-1))
 
 
 # ---- LZW
@@ -353,36 +342,16 @@ def read_jpeg_tiff(content: bytes) -> None:
 
 def read_jpeg_tiff_of_batch(content: bytes) -> None:
     """By the kernel of a batch as Python decodes it."""
-    data, facts = fenced_copy(content), np.zeros((1, 6), np.int64)
-    tiff_kernels.look(np.array([data.ctypes.data]), np.array([data.size]), np.empty(0, np.uint8), facts)
-    height, width, channels = facts[0, 1:4].tolist()
-    if not facts[0, 0] or height * width > 1 << 16:
-        raise LeftError("left to Python")
-    header = tiff_headers.read_header(data.data)
-    assert header is not None
-    assert (header.height, header.width, header.channels) == (height, width, channels)
-    for kind, depth in ((DALIImageType.RGB, 3), (DALIImageType.ANY_DATA, channels)):
+    data = fenced_copy(content)
+    header = look(tiff_kernels, data, tiff_headers.read_header)
+    height, width, size = header.height, header.width, data.size + MOST_TABLES
+    room = size + jpeg_room(size, width) + 3 * height * width
+    for kind, depth in ((DALIImageType.RGB, 3), (DALIImageType.ANY_DATA, header.channels), (DALIImageType.GRAY, 1)):
         for y, x in ((0, 0), (height // 3, width // 3)):
-            high, wide, result = height - y - y // 2, width - x - x // 2, []
-            for pattern in PATTERNS:
-                room = data.size + MOST_TABLES
-                out, scratch = fenced(high * wide * depth), fenced(room + jpeg_room(room, width))
-                out[:], scratch[:] = pattern, pattern
-                row = [
-                    data.ctypes.data, data.size, out.ctypes.data, out.size, height, width, y, x, high, wide, depth, 0,
-                    y, x, y + high, x + wide,
-                ]  # fmt: skip
-                done = np.zeros(1, np.bool_)
-                case = np.zeros(1, np.int64), np.array([row]), scratch[None], np.array([0]), done
-                joined(jpeg_kernels.decode_loop)(ALONE, 0, np.array([0]), 1, case)
-                result.append(out if done[0] else None)
-            assert (result[0] is None) == (result[1] is None)
-            if result[0] is None:
-                raise LeftError("refused")
-            np.testing.assert_array_equal(*result)
-            options = Options(kind, np.dtype(np.uint8), True, None)
-            by_python = tiff_backend.decode(data, header, options, (y, x, y + high, x + wide))
-            np.testing.assert_array_equal(result[0], by_python.reshape(-1))
+            part = y, x, height - y // 2, width - x // 2
+            actual = by_loop(jpeg_kernels.decode_loop, data, header, part, depth, False, room, 0)
+            by_python = tiff_backend.decode(data, header, Options(kind, np.dtype(np.uint8), True, None), part)
+            np.testing.assert_array_equal(actual, by_python.reshape(-1))
 
 
 # ---- run lengths

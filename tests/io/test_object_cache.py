@@ -59,6 +59,7 @@ def files(folder):
 
 
 @pytest.mark.parametrize("half", [True, False])
+@pytest.mark.drawn(1)
 def test_killed_in_the_middle_of_a_write(tmp_path, half):
     killed_in_a_write(tmp_path, half)
     (left,) = files(tmp_path)

@@ -182,6 +182,7 @@ def test_io_and_imread(s3):
 
 
 @pytest.mark.parametrize("fault", ["500", "cut", "slow"])
+@pytest.mark.drawn(1)
 def test_failures_lose_nothing_and_repeat_nothing(s3, fault):
     reader = ndd.readers.File(file_root="s3://pets/train")
     len(reader)
@@ -421,6 +422,7 @@ def test_compressed_tfrecords(s3, packer):
     ["a//b.jpg", "/lead.jpg", "//two.jpg", "a///t.jpg", "a//b//c d%20é#?.jpg", "sp ace.jpg", "p%2Fc.jpg", "q?m=1&n.jpg",
      "pl+us.jpg", "ü.jpg", "til~de*('!).jpg", "a=b&c;d,e:@$.jpg"],
 )  # fmt: skip
+@pytest.mark.drawn(1)
 def test_names_of_any_form(s3, key):
     """Also those with empty parts, which DALI reads as well."""
     data = contents(key)

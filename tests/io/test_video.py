@@ -74,6 +74,7 @@ def test_sequences(tmp_path, length):
 
 
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.drawn(1)
 def test_batches_of_sequences(tmp_path, emulated_gpu, monkeypatch, device):
     engine = None if emulated_gpu.real else nvdec.put_in_place(monkeypatch)
     clip = encoded(20)

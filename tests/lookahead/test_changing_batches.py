@@ -68,6 +68,7 @@ CHANGING = [np.full(KINDS[i // 12 % 4][1], i * 2.5, KINDS[i // 12 % 4][0]) for i
 
 @pytest.mark.parametrize("decoded", [False, True])
 @pytest.mark.parametrize("capture", [False, True])
+@pytest.mark.drawn(1)
 def test_no_call_sees_an_element_type_that_it_was_not_kept_for(
     written, emulated_gpu, misfits, sizes, monkeypatch, capture, decoded
 ):
@@ -89,6 +90,7 @@ def test_no_call_sees_an_element_type_that_it_was_not_kept_for(
 
 
 @pytest.mark.parametrize("extents", [lambda k: (2, 1 + k % 3), lambda k: (2, k % 3), lambda k: () if k % 2 else (1,)])
+@pytest.mark.drawn(1)
 def test_batches_of_one_array_each(emulated_gpu, sizes, monkeypatch, extents):
     """Each of samples of one shape, which is another one in the next batch."""
 
@@ -155,6 +157,7 @@ def test_a_loop_that_uses_two_gpus_is_not_worked_on_ahead(written, two_gpus, siz
 
 @pytest.mark.parametrize("on_error", ["raise", "skip"])
 @pytest.mark.parametrize("capture", [False, True])
+@pytest.mark.drawn(1)
 def test_what_cannot_be_read_is_told_when_the_loop_comes_there(
     written, emulated_gpu, sizes, monkeypatch, on_error, capture
 ):
@@ -179,6 +182,7 @@ def test_what_cannot_be_read_is_told_when_the_loop_comes_there(
 
 @pytest.mark.parametrize("always", [True, False])
 @pytest.mark.parametrize("written_to", ["result", "constant"])
+@pytest.mark.drawn(1)
 def test_what_the_loop_writes_by_torch_is_seen(written, emulated_gpu, sizes, monkeypatch, written_to, always):
     files = written([np.full((2, 3), i, np.float32) for i in range(48)])
 

@@ -94,6 +94,7 @@ def test_a_captured_loop_on_the_cpu_is_held_to_it(files, monkeypatch):
 
 
 @pytest.mark.parametrize("limit", [1, 5 * _BATCH + 5])
+@pytest.mark.drawn(1)
 def test_no_more_is_alive_at_any_time(files, emulated_gpu, monkeypatch, made, limit):
     monkeypatch.setenv("NDD_LOOKAHEAD_BYTES", str(limit))
     assert len(list(iterate(files))) == len(files) // 2

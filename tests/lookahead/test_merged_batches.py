@@ -90,7 +90,7 @@ def test_a_sample_is_what_it_is_in_any_batch(path, case, monkeypatch):
 
 
 @pytest.mark.parametrize(("path", "case"), FIRST)
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(2)
 def test_on_a_gpu(path, case, monkeypatch, emulated_gpu):
     if not OPERATORS[path].runs_on_gpu:
         pytest.skip("runs on the CPU only")
@@ -143,6 +143,7 @@ def test_results_have_memory_of_their_own(folder, sizes, emulated_gpu):
 
 
 @pytest.mark.parametrize("seen", [False, True])
+@pytest.mark.drawn(1)
 def test_values_errors_and_what_lies_between(folder, sizes, emulated_gpu, monkeypatch, seen):
     with open(folder[29], "wb") as file:
         file.write(b"not a picture")
@@ -160,6 +161,7 @@ def test_values_errors_and_what_lies_between(folder, sizes, emulated_gpu, monkey
 
 
 @pytest.mark.parametrize(("name", "value"), [("SAMPLES", 7), ("SECONDS", 1e-9), ("BATCHES", 1)])
+@pytest.mark.drawn(1)
 def test_one_at_a_time_where_it_would_be_too_much(folder, sizes, emulated_gpu, monkeypatch, name, value):
     monkeypatch.setattr(decision, f"_MAX_{name}", value)
     loop(folder)

@@ -168,6 +168,7 @@ def test_break_and_reset_leave_nothing_stale(folder, emulated_gpu):
 
 
 @pytest.mark.parametrize("at_once", [1, 2])
+@pytest.mark.drawn(1)
 def test_so_many_batches_are_under_way_while_one_is_used(folder, emulated_gpu, monkeypatch, at_once):
     """What reading and decoding are ahead of the loop: `DEPTH` times what is worked on as one, no more."""
     monkeypatch.setattr(decision, "_MAX_BATCHES", at_once)
@@ -223,6 +224,7 @@ def plain(monkeypatch, *arguments, **more):
 
 
 @pytest.mark.parametrize("capture", [False, True])
+@pytest.mark.drawn(1)
 def test_the_whole_body_of_a_loop_is_done_ahead_by_one_kernel(folder, emulated_gpu, monkeypatch, capture):
     loop = {"capture": True} if capture else {}
     expected = plain(monkeypatch, ndd.readers.File(files=folder * 2), **loop)
@@ -318,6 +320,7 @@ def test_a_batch_that_is_dropped_lets_what_was_made_of_it_go(folder, emulated_gp
 
 
 @pytest.mark.parametrize("at_once", [1, 2])
+@pytest.mark.drawn(1)
 def test_what_the_loop_has_done_with_goes_without_the_garbage_collector(folder, emulated_gpu, monkeypatch, at_once):
     """Beside a network of torch it hardly ever runs: 33 batches of 256 images, 10 GiB, were alive."""
     monkeypatch.setattr(decision, "_MAX_BATCHES", at_once)

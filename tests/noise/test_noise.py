@@ -104,7 +104,7 @@ def test_channels_in_the_middle():
 
 @pytest.mark.parametrize(("name", "arguments"), CALLS)
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "int64", "float32"])
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(1)
 def test_the_same_noise_on_the_gpu(name, arguments, dtype, emulated_gpu):
     arrays = [image(dtype), image(dtype, (1, 1, 3)), image(dtype, (0, 4, 3))]
     cpu = ndd.batch(arrays, layout="HWC")
@@ -121,7 +121,7 @@ SHOTS = [("uint8", 255, 20.0), ("uint8", 255, 0.5), ("float32", 14, 1.0), ("floa
 
 
 @pytest.mark.parametrize(("dtype", "most", "factor"), SHOTS)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 def test_every_count_on_the_gpu(dtype, most, factor, emulated_gpu):
     """The GPU counts in float with bounds of the error, and exactly where these leave it open: always as the CPU."""
     image = (np.random.default_rng(1).random((130, 150)) * most).astype(dtype)
@@ -141,6 +141,7 @@ def test_numbers_that_are_none_are_counted_as_nothing(emulated_gpu):
 
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("arguments", [{"mean": np.nan}, {"mean": np.inf}, {"mean": -np.inf}, {"stddev": np.inf}])
+@pytest.mark.drawn(2)
 def test_noise_that_is_not_finite(dali, dtype, arguments, emulated_gpu):
     (expected,) = run(dali, "gaussian", image(dtype, (3, 4, 1)), **arguments)
     batch = ndd.batch([image(dtype, (3, 4, 1))], layout="HWC")
@@ -159,6 +160,7 @@ def test_shares_are_between_0_and_1_as_in_dali(dali, name, share):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("dtype", ["uint8", "int8", "uint16", "int32"])
+@pytest.mark.drawn(1)
 def test_values_beyond_an_integer_type_wrap_around_as_in_dali(dali, dtype):
     arguments = {"prob": 1.0, "salt_val": 299.8, "pepper_val": -7.0}
     (actual,), (expected,) = (run(package, "salt_and_pepper", image(dtype), **arguments) for package in (ndd, dali))

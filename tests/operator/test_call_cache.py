@@ -230,6 +230,7 @@ def _probe(touch):
 
 
 @pytest.mark.parametrize("touch", [False, True])
+@pytest.mark.drawn(1)
 def test_launches_are_made_again_only_if_nothing_of_them_came_from_data(touch, emulated_gpu):
     probe = _probe(touch)
     for value in (1.0, 2.0, 3.0):

@@ -16,6 +16,7 @@ def no_pictures(**arguments):
 
 
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.drawn(1)
 def test_decoders_that_leave_nothing(device, emulated_gpu):
     def shape(decoder, **arguments):
         out = decoder(ndd.batch(BROKEN), on_error="skip", device=device, **arguments)

@@ -60,6 +60,7 @@ def result(gpu, first, then, before, after, held, source):
 
 
 @pytest.mark.parametrize(("first", "then"), PAIRS)
+@pytest.mark.drawn(1)
 def test_two_in_one_are_equal_to_one_after_the_other(first, then, emulated_gpu):
     assert first in BEFORE, f"{first} may be swallowed by {then}: say here how it is called"
     for k, before in enumerate(BEFORE[first]):
@@ -81,6 +82,7 @@ def test_two_in_one_are_equal_to_one_after_the_other(first, then, emulated_gpu):
         ({}, {"crop": (20, 20), "out_of_bounds_policy": "pad"}),
     ],
 )
+@pytest.mark.drawn(1)
 def test_what_cannot_be_done_at_once_is_done_step_by_step(source, after, emulated_gpu):
     arguments = images(**source)
     actual = [

@@ -53,6 +53,7 @@ def kept_of(op):
 
 
 @pytest.mark.parametrize("name", SOUND)
+@pytest.mark.drawn(1)
 def test_new_lengths_fill_nothing_for_ever(name, nothing_runs):
     """Once there was all that launches share, only what tells lengths that came before grows, up to a thousand."""
     make, call = SOUND[name]

@@ -83,6 +83,7 @@ def moved(x, out):
 
 
 @pytest.mark.parametrize("kind", [np.uint8, np.float16, np.float64, np.bool_])
+@pytest.mark.drawn(1)
 def test_bits_serve_all_types(kind, monkeypatch):
     monkeypatch.setattr(background, "allowed", False)
     arrays = [np.random.default_rng(n).integers(0, 2, n).astype(kind) for n in (5, 0, 3)]

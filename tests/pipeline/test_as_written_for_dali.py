@@ -485,7 +485,7 @@ def _file(text):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", PROGRAMS)
-@pytest.mark.drawn(10)
+@pytest.mark.drawn(1)
 def test_as_dali(name):
     pytest.importorskip("nvidia.dali")
     result = told(PROGRAMS[name], "ndd")

@@ -462,7 +462,7 @@ def outcome(m, body):
         return next(kind for kind in (ValueError, TypeError, RuntimeError) if isinstance(error, kind))
 
 
-@pytest.mark.drawn(14)
+@pytest.mark.drawn(1)
 @pytest.mark.oracle
 @pytest.mark.parametrize("body", BODIES, ids=lambda b: b.__name__)
 def test_as_dali(body):

@@ -51,6 +51,7 @@ def recorded(pipe):
         pytest.param(lambda: recorded(ndd.Pipeline(**RUN)), id="with"),
     ],
 )
+@pytest.mark.drawn(1)
 def test_what_is_read_again_gives_the_same(make, tmp_path):
     pipe, file = make(), tmp_path / "pipe.json"
     text = pipe.serialize(filename=file)

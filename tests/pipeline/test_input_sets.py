@@ -58,6 +58,7 @@ def test_every_random_operator_draws_once(path):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("conditional", [False, True])
+@pytest.mark.drawn(1)
 def test_images_and_masks_as_in_dali(conditional):
     """The first set that an output needs gives all of them its seed; each takes a word of the pipeline's."""
     pytest.importorskip("nvidia.dali")

@@ -66,6 +66,7 @@ def over_a_reader(files, options):
         (over_a_reader, {}, 1, 11),
     ],
 )
+@pytest.mark.drawn(1)
 def test_no_batch_is_lost(files, way, options, before, step):
     number, stroke = 1, None
     while stroke is None or stroke.place is not None:

@@ -37,6 +37,7 @@ def runs(pipe, count):
 
 
 @pytest.mark.parametrize("depth", [1, 3])
+@pytest.mark.drawn(1)
 def test_a_pipeline_goes_on(files, tmp_path, depth):
     """After any run, whatever was prepared ahead."""
     pipe = made(files, prefetch_queue_depth=depth)

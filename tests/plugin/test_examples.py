@@ -237,6 +237,7 @@ class ImageDataset(Dataset):
 
 
 @pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.drawn(1)
 def test_decode_and_transform(images, device):
     @pipeline_def
     def image_pipe(img_hw=(320, 200)):

@@ -63,6 +63,7 @@ IN_ORDER = [[0, 1, 2, 3], [4, 5, 6, 7], [8, 9]]
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2])
+@pytest.mark.drawn(1)
 def test_epochs(server, workers):
     loader = dali_proxy.DataLoader(server, Numbers(server.proxy), batch_size=4, num_workers=workers)
     assert len(loader) == 3
@@ -110,6 +111,7 @@ def test_a_stream(server):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.drawn(1)
 def test_structures(server, workers):
     bare = dali_proxy.DataLoader(server, Numbers(server.proxy, mode="bare"), batch_size=4, num_workers=workers)
     assert [tuple(t.shape) for t in bare] == [(4, 4), (4, 4), (2, 4)]
@@ -211,6 +213,7 @@ def test_a_plain_loader_with_produce_data(server):
 
 
 @pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.drawn(1)
 def test_a_break_leaves_nothing_stale(server, persistent):
     loader = dali_proxy.DataLoader(
         server, Numbers(server.proxy, 40), batch_size=4, num_workers=2, persistent_workers=persistent
@@ -255,6 +258,7 @@ def test_kept_batches_stay_valid(server):
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2])
+@pytest.mark.drawn(1)
 def test_a_batch_larger_than_the_pipelines(server, workers):
     loader = dali_proxy.DataLoader(server, Numbers(server.proxy), batch_size=5, num_workers=workers)
     with pytest.raises(RuntimeError, match=r"batch of 5 samples.*batch_size is 4"):
@@ -262,6 +266,7 @@ def test_a_batch_larger_than_the_pipelines(server, workers):
 
 
 @pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.drawn(1)
 def test_an_error_in_a_worker_comes_at_its_turn(server, workers):
     loader = dali_proxy.DataLoader(server, Numbers(server.proxy, mode="raise", at=5), 2, num_workers=workers)
     batches = iter(loader)
@@ -280,6 +285,7 @@ def test_an_error_in_a_worker_comes_at_its_turn(server, workers):
         (proxy_data.growing, (RuntimeError, ValueError), "shape"),
     ],
 )
+@pytest.mark.drawn(1)
 def test_an_error_in_the_pipeline_comes_at_its_turn(workers, bad, error, text):
     with dali_proxy.DALIServer(as_it_is()) as server:
         loader = dali_proxy.DataLoader(server, Shapes(server.proxy, mode=bad), 4, num_workers=workers)
@@ -299,6 +305,7 @@ def test_a_failed_batch_leaves_no_inputs_behind():
 
 
 @pytest.mark.parametrize("mode", ["exit", "kill"])
+@pytest.mark.drawn(1)
 def test_the_death_of_a_worker_is_an_error_at_once(server, mode):
     loader = dali_proxy.DataLoader(server, Numbers(server.proxy, 40, mode=mode, at=9), 2, num_workers=2)
     begin = time.monotonic()
@@ -368,6 +375,7 @@ def test_ragged_outputs_are_told(server):
 
 
 @pytest.mark.parametrize("workers", [0, 1])
+@pytest.mark.drawn(1)
 def test_two_calls_in_one_sample_are_told(server, workers):
     pairs = proxy_data.Pairs(server.proxy)
     with pytest.raises(RuntimeError, match=r"(?s)Unexpected sample order.*sample_idx=2.*once for each sample"):

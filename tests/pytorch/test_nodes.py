@@ -94,6 +94,7 @@ def test_all_on_one_gpu(files, emulated_gpu):
 
 
 @pytest.mark.parametrize("number", [0, 1])
+@pytest.mark.drawn(1)
 def test_threads_use_the_gpu_of_the_thread_that_made_the_nodes(files, two_gpus, number):
     """A thread's current GPU is the first one, whatever torch.cuda.set_device has said elsewhere."""
     seen = []

@@ -321,6 +321,7 @@ DISTRIBUTIONS = [
 
 @pytest.mark.parametrize(("name", "arguments", "law"), DISTRIBUTIONS)
 @pytest.mark.parametrize("where", [{"shape": [20000]}, {"batch_size": 4000}])
+@pytest.mark.drawn(2)
 def test_distribution(name, arguments, law, where, stats):
     values = np.concatenate([a.ravel() for a in arrays(getattr(random, name)(rng=RNG(31), **arguments, **where))])
     distribution, parameters = law

@@ -99,6 +99,7 @@ def test_real_files(fits):
 
 
 @pytest.mark.parametrize("method", ["RICE_1", "GZIP_1", "GZIP_2", "PLIO_1", "HCOMPRESS_1"])
+@pytest.mark.drawn(3)
 def test_compressed_images(tmp_path, fits, method):
     image = np.random.default_rng(0).integers(0, 200, (40, 50)).astype(np.int16)
     hdu = fits.CompImageHDU(image, compression_type=method, tile_shape=(20, 25))
@@ -167,7 +168,7 @@ def test_counts_of_a_compressed_image_that_cannot_be(tmp_path, fits, method, key
 
 
 @pytest.mark.parametrize("method", COMPRESSED)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 def test_damaged_tiles_are_an_error_or_the_same_at_each_read(tmp_path, fits, method):
     content, _ = compressed(fits, method)
     first = content.index(b"END" + b" " * 77, 2880) // 2880 * 2880 + 2880
@@ -206,6 +207,7 @@ def test_a_tile_of_another_size_is_refused(tmp_path, fits):
 
 @pytest.mark.parametrize("shape", [(4, 4), (5, 7), (17, 64), (1, 40, 33), (65, 4)], ids=str)
 @pytest.mark.parametrize("amplitude", [0, 1, 30000], ids=str)
+@pytest.mark.drawn(1)
 def test_whole_tiles_of_hcompress_are_read(tmp_path, fits, shape, amplitude):
     rng = np.random.default_rng(amplitude)
     image = (rng.normal(size=shape) * amplitude).clip(-32768, 32767).astype(np.int16)
@@ -219,6 +221,7 @@ def test_whole_tiles_of_hcompress_are_read(tmp_path, fits, shape, amplitude):
 
 @pytest.mark.parametrize("method", ["RICE_1", "GZIP_2", "HCOMPRESS_1"])
 @pytest.mark.parametrize("quantised", [{}, {"quantize_method": 1, "dither_seed": 7}, {"quantize_level": 0.0}], ids=str)
+@pytest.mark.drawn(4)
 def test_compressed_floats_are_as_astropy_has_them(tmp_path, fits, method, quantised):
     if method != "GZIP_2" and quantised == {"quantize_level": 0.0}:
         pytest.skip("the others pack integers")

@@ -121,7 +121,7 @@ def changed(file, change, told):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(1)
 def test_changed_indexes_are_built_anew(all_kept, tmp_path, kind):
     """Whoever changes an array and no digest; and those who know how to make one, where the index cannot be that of the
     container. Where it could be, nothing but an error of a reader comes of it."""

@@ -62,6 +62,7 @@ def test_compressed_tfrecord(tmp_path, capsys, packer):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("format", [tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+@pytest.mark.drawn(1)
 def test_tar(tmp_path, capsys, format):
     long = "d" * 90 + "/" + "n" * 120 if format == tarfile.PAX_FORMAT else "d" * 20
     folder = tarfile.TarInfo("folder")

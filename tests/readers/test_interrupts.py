@@ -60,6 +60,7 @@ def rest(items):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("before", [0, 1])
+@pytest.mark.drawn(1)
 def test_the_interrupted_batch_comes_next(way, before):
     number, step = 1, 2 if before else 17  # the first batch opens the reader, at some 300 places
     while True:

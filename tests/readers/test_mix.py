@@ -27,6 +27,7 @@ def test_without_weights_each_sample_comes_once(two):
 
 
 @pytest.mark.parametrize("weights", [[1, 1], [0.9, 0.1], [1, 1000], [3, 1]])
+@pytest.mark.drawn(1)
 def test_shares_are_exact_and_readers_go_round(two, weights):
     reader = Mix(list(two), weights=weights)
     labels = flat([epoch_of(reader) for _ in range(10)])

@@ -114,6 +114,7 @@ def listing(package, **given_):
     ],
     ids=str,
 )
+@pytest.mark.drawn(16)
 def test_tree(tree, given_, dali):
     expected = listing(dali, file_root=str(tree), **given_)
     assert expected

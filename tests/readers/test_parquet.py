@@ -37,6 +37,7 @@ COLUMNS = {
 
 @pytest.mark.parametrize("codec", ["snappy", "none", "zstd", "gzip"])
 @pytest.mark.parametrize("rows", [1, 3])
+@pytest.mark.drawn(1)
 def test_types_are_those_of_pyarrow(tmp_path, codec, rows):
     table = pa.table(COLUMNS)
     pq.write_table(table, tmp_path / "a.parquet", row_group_size=rows, compression=codec)

@@ -95,6 +95,7 @@ def coco(m, data):
 
 
 @pytest.mark.parametrize("example", [mxnet, caffe, caffe2, tfrecord, webdataset, coco], ids=lambda f: f.__name__)
+@pytest.mark.drawn(1)
 def test_example(example):
     pytest.importorskip("nvidia.dali")
     data, result = FOLDER.parent, []

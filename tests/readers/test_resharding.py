@@ -50,6 +50,7 @@ def steps(readers, batch, last="fill"):
 
 @pytest.mark.parametrize("last", ["fill", "partial", "drop"])
 @pytest.mark.parametrize("given_", ORDERS, ids=lambda g: " ".join(g) or "stored")
+@pytest.mark.drawn(1)
 def test_equal_numbers_of_steps(ranks, given_, last):
     size = 20 if "sampler" in given_ else 23
     for count, batch in itertools.product((2, 3, 4, 7), (2, 3)):
@@ -67,6 +68,7 @@ def test_equal_numbers_of_steps(ranks, given_, last):
 
 
 @pytest.mark.parametrize("given_", ORDERS[:-1], ids=lambda g: " ".join(g) or "stored")
+@pytest.mark.drawn(1)
 def test_what_is_left_is_shared_out(ranks, given_):
     """Chains of numbers of ranks, each stopped somewhere in the epoch, ranks at different places; then whole epochs."""
     pick = random.Random(4)
@@ -90,6 +92,7 @@ def test_what_is_left_is_shared_out(ranks, given_):
 
 @pytest.mark.parametrize("given_", ORDERS[:-1], ids=lambda g: " ".join(g) or "stored")
 @pytest.mark.parametrize("tells", ["one", "all"])
+@pytest.mark.drawn(2)
 def test_fewer_samples_left_than_there_are_ranks(ranks, given_, tells):
     """They come with the next epoch: each rank has something in each step, and all stay in the same epoch."""
 
@@ -193,7 +196,7 @@ def test_refused(ranks):
 
 @pytest.mark.parametrize("last", ["fill", "partial", "drop"])
 @pytest.mark.parametrize("given_", ORDERS, ids=lambda g: " ".join(g) or "stored")
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(1)
 def test_one_rank_tells_where_all_were(ranks, given_, last):
     """Ranks in step, as DDP keeps them: the state of any of them is that of each other one, after any step."""
 
@@ -252,7 +255,7 @@ def test_one_rank_tells_what_others_go_on_with(ranks):
 
 @pytest.mark.parametrize("last", ["partial", "drop"])
 @pytest.mark.parametrize("given_", ORDERS[:-1], ids=lambda g: " ".join(g) or "stored")
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 def test_an_epoch_that_is_to_end_in_another_way(ranks, given_, last):
     """It was begun with "fill", and each rank was somewhere in its own pass over its samples: they stay in step, and what
     was left of these passes comes exactly once."""
@@ -279,6 +282,7 @@ def test_an_epoch_that_is_to_end_in_another_way(ranks, given_, last):
 
 
 @pytest.mark.parametrize("steps_", [(0,), (3,), (2, 1), (1, 0, 2)])
+@pytest.mark.drawn(1)
 def test_the_order_of_all_ranks_is_that_of_one(ranks, steps_):
     """Whatever their number, in each step they give the next samples of one order, if a step has as many; also ranks that go
     on where others have stopped."""

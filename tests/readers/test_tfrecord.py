@@ -286,6 +286,7 @@ def packed(tmp_path, records, packer, name="a"):
 
 @pytest.mark.parametrize("packer", PACKERS)
 @pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.drawn(1)
 def test_compressed_files(tmp_path, packer, listed):
     path, plain = packed(tmp_path, RECORDS * 30, packer)
     wanted = {"s": "F((), STRING, '')", "i": "V(INT, 0)"}

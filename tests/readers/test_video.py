@@ -43,6 +43,7 @@ def epoch(reader):
         ({"sequence_length": 12, "step": 4}, [list(range(s, s + 12)) for s in (0, 4, 8)]),
     ],
 )
+@pytest.mark.drawn(2)
 def test_sequences(folder, how, expected):
     reader = ndd.readers.Video(
         filenames=str(folder / "cat" / "a.mp4"), enable_frame_num="sequence", enable_timestamps=True, **how
@@ -212,6 +213,7 @@ def test_resized_sequences_are_those_of_resize(folder):
     ],
     ids=str,
 )
+@pytest.mark.drawn(4)
 def test_against_dali(dali, how, tmp_path):
     path = next((str(p) for p in REAL if p.name == "vp8_cfr_nasa_320x180.webm"), None)
     if path is None:
@@ -382,6 +384,7 @@ def test_videos_go_into_operators_frame_by_frame(folder):
     ],
     ids=str,
 )  # fmt: skip
+@pytest.mark.drawn(1)
 def test_on_a_gpu_as_on_the_cpu(folder, emulated_gpu, monkeypatch, kind, how):
     engine = None if emulated_gpu.real else nvdec.put_in_place(monkeypatch)
     files = [str(folder / "cat" / name) for name in ("a.mp4", "b.webm")]
@@ -465,6 +468,7 @@ def test_a_reader_that_nobody_has_keeps_no_decoder(folder, emulated_gpu, monkeyp
 
 
 @pytest.mark.parametrize("batch", [None, 3, 8])
+@pytest.mark.drawn(1)
 def test_a_damaged_frame_on_a_gpu_is_left_out_as_on_the_cpu(folder, tmp_path, emulated_gpu, monkeypatch, batch):
     if not emulated_gpu.real:
         nvdec.put_in_place(monkeypatch)

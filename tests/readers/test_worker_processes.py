@@ -57,7 +57,7 @@ def loops(loader, count):
 
 @pytest.mark.parametrize("given_", ORDERS, ids=lambda g: " ".join(g) or "stored")
 @pytest.mark.parametrize("last", ENDINGS)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_the_loader_gives_what_it_gives_without_workers(numbered, given_, last):
     """In the same order, whether workers are kept or begin anew with each loop; and again with a new reader."""
     expected = loops(loading(File(files=numbered(23), **given_).next_epoch(3, last_batch=last), 0), 3)
@@ -79,7 +79,7 @@ def test_workers_that_are_started(numbered, method):
 
 @pytest.mark.parametrize("persistent", [False, True])
 @pytest.mark.parametrize("last", ENDINGS)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_a_loop_that_was_left(numbered, last, persistent):
     """The next one is the next epoch, as a whole, in all workers."""
     expected = loops(loading(File(files=numbered(23), shuffle="global").next_epoch(3, last_batch=last), 0), 4)

@@ -57,6 +57,7 @@ def encoded(images):
 @pytest.mark.parametrize(
     ("size", "resize"), [(32, 40), (40, 40), (57, 40), (90, 33), (33, 90), (1, 1), (7, 2), (224, 256)]
 )
+@pytest.mark.drawn(1)
 def test_classification_eval(size, resize):
     """Around a picture that is smaller than the window, it is black before it is normalized."""
     v2, images = torchvision().transforms.v2, pictures()
@@ -73,6 +74,7 @@ def test_classification_eval(size, resize):
 
 
 @pytest.mark.parametrize("base", [40, 97])
+@pytest.mark.drawn(1)
 def test_segmentation_eval(base):
     v2, images, tv = torchvision().transforms.v2, pictures(1), torchvision().tv_tensors
     rng = np.random.default_rng(3)
@@ -95,6 +97,7 @@ def test_segmentation_eval(base):
 
 
 @pytest.mark.parametrize(("resize", "size"), [((20, 27), 16), ((33, 40), 33)])
+@pytest.mark.drawn(1)
 def test_video_classification(resize, size):
     v2, rng = torchvision().transforms.v2, np.random.default_rng(5)
     clips = [rng.integers(0, 256, (3, *rng.integers(8, 70, 2), 3), np.uint8) for _ in range(10)]

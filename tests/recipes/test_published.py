@@ -54,6 +54,7 @@ def assert_same_pixels(result, expected):
 
 
 @pytest.mark.parametrize(("size", "resize"), [(224, 256), (224, 232), (97, 130)])
+@pytest.mark.drawn(1)
 def test_imagenet_eval_is_torchvisions(size, resize):
     v2 = torchvision().transforms.v2
     theirs = v2.Compose([v2.Resize(resize), v2.CenterCrop(size), v2.PILToTensor()])
@@ -107,6 +108,7 @@ def labelled_picture(rng, height, width):
 
 
 @pytest.mark.parametrize("form", ["encoded", "HW", "HWC"])
+@pytest.mark.drawn(2)
 def test_segmentation_moves_pictures_and_masks_alike(form):
     pictures = [labelled_picture(np.random.default_rng(k), 90 + 20 * k, 130 - 9 * k) for k in range(6)]
     images = ndd.batch([encoded(p) for p, _ in pictures])

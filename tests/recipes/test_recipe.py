@@ -84,6 +84,7 @@ def test_all_are_here():
 
 
 @pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.drawn(3)
 def test_results(name):
     result = results(with_rng(name)(*inputs_of(name)))
     wanted = RESULTS.get(name, [(3, 32, 32)])
@@ -94,6 +95,7 @@ def test_results(name):
 
 
 @pytest.mark.parametrize("name", RECIPES)
+@pytest.mark.drawn(3)
 def test_the_same_again_from_a_pickle_and_with_a_generator(name):
     recipe, inputs = with_rng(name), inputs_of(name)
     again = pickle.loads(pickle.dumps(recipe))
@@ -110,7 +112,7 @@ def test_the_same_again_from_a_pickle_and_with_a_generator(name):
 
 
 @pytest.mark.parametrize("name", RECIPES)
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(1)
 def test_on_a_gpu(name, emulated_gpu):
     inputs = inputs_of(name)
     recipe = with_rng(name)

@@ -222,7 +222,7 @@ def test_wrong_means():
         ndd.reductions.variance(x, [1.0, 2.0], axes=[0]).evaluate()
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", [*PLAIN, *ABOUT])
 @pytest.mark.parametrize("kind", ["u8", "i64", "f32"])
 def test_gpu_equals_cpu(emulated_gpu, name, kind):
@@ -294,6 +294,7 @@ def test_a_reduction_says_what_it_accumulates(monkeypatch):
 
 
 @pytest.mark.parametrize("change", [("peak", "plain"), ("max", "rounded")])
+@pytest.mark.drawn(1)
 def test_a_kernel_knows_what_it_is_to_accumulate(emulated_gpu, monkeypatch, change):
     """To the preprocessor every name that nobody has defined is 0: it was a sum."""
 
@@ -309,6 +310,7 @@ def test_a_kernel_knows_what_it_is_to_accumulate(emulated_gpu, monkeypatch, chan
 
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("layout", ["apart", "strided", "behind"])
+@pytest.mark.drawn(1)
 def test_threads_take_samples_in_turn(layout, compiled, tasks, monkeypatch):
     """Ragged ones, among them empty ones and single numbers; axes that are neighbours, and others."""
     monkeypatch.setattr(background, "allowed", False)

@@ -33,7 +33,7 @@ REGISTRY_CASES = {
 
 def random_masks(rng, i):
     shapes = [tuple(rng.integers(1, 12, i % 3 + 1)) for _ in range(3)]
-    kinds = drawn((np.uint8, np.int32, np.int16, np.float32, np.int64), 2, "random_mask_pixel")
+    kinds = drawn((np.uint8, np.int32, np.int16, np.float32, np.int64), 1, "random_mask_pixel")
     kind = kinds[i % len(kinds)]
     masks = [((rng.integers(0, 4, s) - (kind != np.uint8)) * (rng.random(s) < 0.3)).astype(kind) for s in shapes]
     choices = ({}, {"value": 1}, {"value": 9}, {"threshold": 0.5}, {"threshold": -5.0}, {"threshold": 1.0})

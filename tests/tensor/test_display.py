@@ -125,6 +125,7 @@ def test_a_batch_is_a_contact_sheet():
         lambda: ndd.tensor(RNG.standard_normal((1000, 1000))),
     ],
 )
+@pytest.mark.drawn(1)
 def test_never_more_than_200_kilobytes(value):
     assert len(value()._repr_html_()) < 210_000
 

@@ -27,6 +27,7 @@ def test_all_functions_of_dali_are_there(dali):
 
 
 @pytest.mark.parametrize("name", UNARY)
+@pytest.mark.drawn(11)
 def test_unary(dali, name):
     for kind in NAMES:
         x = samples(kind)
@@ -42,7 +43,7 @@ def test_rsqrt_at_the_ends(kind):
 
 
 @pytest.mark.parametrize("name", BINARY)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_binary(dali, name):
     for a in NAMES:
         for b in NAMES:
@@ -74,7 +75,7 @@ def test_numbers_and_lists(dali, call):
     check_same(dali, lambda m: call(m.math), close=assert_same)
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", [*UNARY, *BINARY])
 def test_gpu_equals_cpu(emulated_gpu, name):
     x, y = samples("f64" if name in ("exp", "atan2") else "f32"), samples("i16", seed=1)

@@ -42,6 +42,7 @@ def _listed(value):
 
 
 @pytest.mark.parametrize("make", [ndd.batch, ndd.as_batch])
+@pytest.mark.drawn(1)
 def test_no_number_changes(make):
     rng = np.random.default_rng(11)
     output, refused = 0, []

@@ -29,6 +29,7 @@ def composed(module):
 
 
 @pytest.mark.parametrize("kind", ["bytes", "PIL", "detection", "segmentation", "video", "with a label"])
+@pytest.mark.drawn(1)
 def test_as_torchvision(kind):
     own, wanted = composed(v2), composed(theirs)
     assert repr(own) == repr(wanted)

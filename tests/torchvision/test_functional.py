@@ -67,6 +67,7 @@ def test_images(name, case, dtype):
 
 
 @pytest.mark.parametrize(("name", "case"), ALL, **IDS)
+@pytest.mark.drawn(4)
 def test_tv_tensors_and_empty_ones(name, case):
     case = scaled(name, case, torch.uint8)
     video = tv_tensors.Video(images(torch.uint8, 3, (4,)))

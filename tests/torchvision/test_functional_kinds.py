@@ -251,7 +251,7 @@ ON_GPU = [
 ]  # fmt: skip
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("name", "case"), ON_GPU)
 def test_gpu_as_cpu(emulated_gpu, name, case):
     case = {k: 90 if k == "threshold" else v for k, v in case.items()}
@@ -276,6 +276,7 @@ def targets():
     ("resize", {"size": [30, 40]}), ("resized_crop", GEOMETRY["resized_crop"][0]), ("pad", {"padding": [1, 2, 3, 4]}),
     ("rotate", {"angle": 30, "expand": True}), ("affine", GEOMETRY["affine"][0]),
 ])  # fmt: skip
+@pytest.mark.drawn(4)
 def test_targets_follow(name, case):
     result = getattr(F, name)(targets(), **case)
     assert torch.equal(result.images.torch()[0], getattr(F, name)(images(torch.uint8), **case))

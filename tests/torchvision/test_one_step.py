@@ -33,7 +33,7 @@ def test_every_operation_is_a_kind():
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
 @pytest.mark.parametrize(("mode", "fill"), [("nearest", None), ("nearest", 99), ("nearest", [7.0]), ("bilinear", None)])
 @pytest.mark.parametrize("images", [IMAGES, GREY], ids=["RGB", "grey"])
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(1)
 def test_as_each_alone(images, mode, fill, device, emulated_gpu):
     """All operations in one call: the bytes are torchvision's own, whatever else is in the batch."""
     some = [images[k % len(images)] for k in range(len(ROWS) * len(images))]

@@ -69,6 +69,7 @@ class Pictures:
 
 
 @pytest.mark.parametrize(("start", "kind"), [("fork", "tensor"), ("spawn", "tensor"), ("fork", "PIL")])
+@pytest.mark.drawn(1)
 def test_in_workers_of_a_data_loader(start, kind):
     """As in torchvision, a worker's numbers follow from the loader's seed."""
     result = []

@@ -43,6 +43,7 @@ def test_signatures(name):
 
 
 @pytest.mark.parametrize(("name", "arguments"), CALLED, ids=[f"{n}{a}" for n, a in CALLED])
+@pytest.mark.drawn(1)
 def test_as_torchvision(name, arguments):
     own, wanted = getattr(v2, name)(*arguments), getattr(theirs, name)(*arguments)
     if name != "AutoAugment":  # its policy is of torchvision's class or of ours
@@ -153,6 +154,7 @@ def test_get_params_of_numbers(name, arguments):
 
 
 @pytest.mark.parametrize("name", [n for n in names() if n not in APART])
+@pytest.mark.drawn(4)
 def test_a_transform_is_a_value(name):
     """It is pickled and copied, and does the same then."""
     result = getattr(v2, name)(*CASES.get(name, [()])[0])

@@ -29,6 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @pytest.mark.parametrize("layout", ["HWC", "CHW"])
 @pytest.mark.parametrize(("name", "arguments"), CALLED, ids=[f"{n}{a}" for n, a in CALLED])
+@pytest.mark.drawn(5)
 def test_as_one_after_the_other(name, arguments, layout):
     """After the same seed sample i is what torchvision makes of it, called for one sample after the other."""
     own, wanted = getattr(v2, name)(*arguments), getattr(theirs, name)(*arguments)
@@ -54,6 +55,7 @@ RANDOM = [n for n in names() if n not in OTHERS and n.startswith("Random")]
 
 
 @pytest.mark.parametrize("name", [*RANDOM, "ColorJitter", "GaussianBlur", "RandomResizedCrop", "TrivialAugmentWide"])
+@pytest.mark.drawn(2)
 def test_the_same_on_a_batch(name):
     """Equal samples come out equal with `same_on_batch=True`, and not all of them without."""
     arguments = {"RandomPerspective": (0.7, 0.5), "RandomErasing": (0.5,)}.get(name, CASES.get(name, [()])[0])

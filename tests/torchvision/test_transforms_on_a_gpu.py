@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.mark.parametrize("name", drawn(SERVED, 8, "transforms on a GPU"))
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(1)
 def test_gpu_as_cpu(emulated_gpu, name):
     batch = batch_of(IMAGES, "HWC")
     for arguments in CASES.get(name, [()]):
@@ -56,7 +56,7 @@ EACH = {
 
 
 @pytest.mark.parametrize("name", EACH)
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(1)
 def test_numbers_for_each_sample(emulated_gpu, name):
     batch = batch_of(IMAGES, "HWC")
     arguments = [ndd.batch(np.array(numbers)) for numbers in EACH[name]]

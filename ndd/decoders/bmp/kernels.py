@@ -9,24 +9,25 @@ import numpy as np
 
 from ndd._compiled.intrinsics import zeros
 from ndd._compiled.jit import kernel
-from ndd.decoders.jpeg.batch_headers import BMP, number
+from ndd.decoders.jpeg.batch_headers import BMP, CHANNELS, GOOD, HEIGHT, WIDTH, number
 from ndd.decoders.picture_table import (
+    BY_OPENCV,
     DEPTH,
-    HIGH,
     IS_BGR,
     LEFT,
-    ROWS,
     TOP,
     USED_BOTTOM,
     USED_TOP,
     WIDE,
     copy_pixels,
-    kernels_of,
+    decode_loop_of,
+    gray_of,
+    look_of,
 )
 
-# What `read_layout` finds out: the size, channels of the result, bits of a pixel, whether the first row is at the top, the
-# first byte of the palette, its colours, the first byte of the pixels, and the bytes from row to row.
-_HEIGHT, _WIDTH, _CHANNELS, _BITS, _TOP_DOWN, _PALETTE, _COLOURS, _START, _STRIDE, LAYOUT = range(10)
+# What `_read_layout` finds out after the channels of the result: bits of a pixel, whether the first row is at the top, the first
+# byte of the palette, its colours, the first byte of the pixels, and the bytes from row to row.
+_BITS, _TOP_DOWN, _PALETTE, _COLOURS, _START, _STRIDE, _LAYOUT = range(CHANNELS + 1, CHANNELS + 8)
 
 _HEADED = 54  # bytes of the smallest headers
 _LARGEST = 124  # bytes of the largest header after that of the file
@@ -42,8 +43,8 @@ def _signed(value):
 
 
 @kernel
-def read_layout(data, layout):
-    """Fills `layout`, int64 `[LAYOUT]`. Returns whether the file is a common one with all of its pixels."""
+def _read_layout(data, layout):
+    """Fills `layout`, int64 `[_LAYOUT]`. Returns whether the file is a common one with all of its pixels."""
     total = np.int64(len(data))
     if total < _HEADED or data[0] != 0x42 or data[1] != 0x4D:
         return False
@@ -55,17 +56,17 @@ def read_layout(data, layout):
         return False
     if not 0 < width <= _MOST or not 0 < abs(height) <= _MOST or (bits != 8 and bits != 24 and bits != 32):
         return False
-    layout[_HEIGHT], layout[_WIDTH], layout[_TOP_DOWN], layout[_BITS] = abs(height), width, height < 0, bits
-    layout[_CHANNELS], layout[_PALETTE], layout[_COLOURS] = bits // 8, end, 0
+    layout[GOOD], layout[HEIGHT], layout[WIDTH], layout[CHANNELS] = BMP, abs(height), width, bits // 8
+    layout[_BITS], layout[_TOP_DOWN], layout[_PALETTE], layout[_COLOURS] = bits, height < 0, end, 0
     if bits == 8:
         count = min(colours if colours else np.int64(_ALL), (total - end) // _ENTRY)
         if count < 1 or colours > _ALL:
             return False
-        layout[_COLOURS], layout[_CHANNELS] = count, 1
+        layout[_COLOURS], layout[CHANNELS] = count, 1
         for k in range(count):
             at = end + k * _ENTRY
             if data[at] != data[at + 1] or data[at] != data[at + 2]:
-                layout[_CHANNELS] = 3
+                layout[CHANNELS] = 3
         end += count * _ENTRY
     used, layout[_START] = width * (bits // 8), start if start else end
     layout[_STRIDE] = (used + 3) // 4 * 4
@@ -73,21 +74,21 @@ def read_layout(data, layout):
 
 
 @kernel
-def _copy_rows(data, layout, out, row):
+def _decode(data, layout, out, row, scratch, libraries):
     depth, bits = row[DEPTH], layout[_BITS]
-    if depth != 3 and (depth != 1 or layout[_CHANNELS] != 1):
+    if depth != 3 and depth != 1:
         return False
     colours = zeros(_ALL * 3, np.uint8)
     if bits == 8:
         _read_palette(data, layout, depth, row[IS_BGR] != 0, colours)
-    for y in range(max(row[TOP], row[USED_TOP]), min(row[TOP] + row[HIGH], row[USED_BOTTOM])):
-        stored = y if layout[_TOP_DOWN] else row[ROWS] - 1 - y
+    for y in range(row[USED_TOP], row[USED_BOTTOM]):
+        stored = y if layout[_TOP_DOWN] else layout[HEIGHT] - 1 - y
         at = layout[_START] + stored * layout[_STRIDE] + row[LEFT] * (bits // 8)
         to = (y - row[TOP]) * row[WIDE] * depth
         if bits == 8:
             _look_up(data, at, colours, out, to, depth, row[WIDE])
         else:  # blue is stored first
-            copy_pixels(data, at, bits // 8, out, to, depth, row[WIDE], row[IS_BGR] == 0)
+            copy_pixels(data, at, bits // 8, out, to, depth, row[WIDE], row[IS_BGR] == 0, BY_OPENCV)
     return True
 
 
@@ -95,9 +96,13 @@ def _copy_rows(data, layout, out, row):
 def _read_palette(data, layout, depth, is_bgr, colours):
     """Fills `colours`, u8 `[256 * 3]`, zeros before, with the `depth` channels of each colour."""
     for k in range(layout[_COLOURS]):
-        for c in range(depth):
-            # Blue is stored first. The colours of a gray palette are equal.
-            colours[k * depth + c] = data[layout[_PALETTE] + k * _ENTRY + (c if is_bgr else 2 - c)]
+        at = layout[_PALETTE] + k * _ENTRY
+        blue, green, red = data[at], data[at + 1], data[at + 2]
+        if depth == 1:
+            colours[k] = gray_of(red, green, blue, BY_OPENCV)
+        else:
+            first, last = (blue, red) if is_bgr else (red, blue)
+            colours[3 * k], colours[3 * k + 1], colours[3 * k + 2] = first, green, last
 
 
 @kernel
@@ -113,4 +118,5 @@ def _look_up(data, at, colours, out, to, depth, count):
         target += size
 
 
-look, decode_loop = kernels_of(read_layout, _copy_rows, BMP, LAYOUT)
+look = look_of(_read_layout, _LAYOUT)
+decode_loop = decode_loop_of(_read_layout, _decode, BMP, _LAYOUT)

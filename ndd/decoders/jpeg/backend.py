@@ -157,8 +157,10 @@ def decode(data: np.ndarray, header: Header, options: Options, window: Window | 
     if header.coded_rgb:
         fits = not header.progressive and options.output_type in (DALIImageType.RGB, DALIImageType.ANY_DATA)
     else:
-        inks = header.channels == 4 and options.output_type == DALIImageType.RGB and not options.is_turned(header)
-        fits = header.plain_jpeg or inks
+        is_ink = header.format == "jpeg" and header.channels == 4
+        fits = header.plain_jpeg or (
+            is_ink and options.output_type == DALIImageType.RGB and not options.is_turned(header)
+        )
     if not fits or header.damaged or not _can_make(options):
         return None
     if header.progressive and header.height * header.width > progressive.MOST_PIXELS:

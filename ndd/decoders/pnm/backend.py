@@ -8,7 +8,7 @@ import numpy as np
 
 from ndd.decoders.backend import Decoded, Options
 from ndd.decoders.jpeg.batch_headers import PNM
-from ndd.decoders.picture_table import decode_by, describe_by, largest_first, suitable_for
+from ndd.decoders.picture_table import decode_by, describe_by, suitable_for
 from ndd.decoders.pnm import kernels
 
 if TYPE_CHECKING:
@@ -30,4 +30,4 @@ def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
 def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
     """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. It decodes none while the kernel is being
     compiled."""
-    decode_by(kernels.decode_loop, batch, largest_first(batch, samples), decoded, _WORK)
+    decode_by(kernels.decode_loop, batch, samples, decoded, _WORK)

@@ -8,11 +8,10 @@ from __future__ import annotations
 import numpy as np
 
 from ndd._compiled.jit import kernel
-from ndd.decoders.jpeg.batch_headers import PNM
+from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, PNM, WIDTH
 from ndd.decoders.picture_table import (
-    COLUMNS,
+    BY_OPENCV,
     DEPTH,
-    HIGH,
     IS_BGR,
     LEFT,
     TOP,
@@ -20,11 +19,11 @@ from ndd.decoders.picture_table import (
     USED_TOP,
     WIDE,
     copy_pixels,
-    kernels_of,
+    decode_loop_of,
+    look_of,
 )
 
-# What `read_layout` finds out: the size, channels, and the first byte of the pixels.
-_HEIGHT, _WIDTH, _CHANNELS, _START, LAYOUT = range(5)
+_START, _LAYOUT = CHANNELS + 1, CHANNELS + 2  # the first byte of the pixels, which `_read_layout` finds out
 
 _MOST = 1_000_000  # rows or columns
 _MOST_HEAD = 4096  # bytes of the header, as in `headers/pnm.py`
@@ -57,8 +56,8 @@ def _next_number(data, at, end):
 
 
 @kernel
-def read_layout(data, layout):
-    """Fills `layout`, int64 `[LAYOUT]`. Returns whether the file is a common one with all of its pixels."""
+def _read_layout(data, layout):
+    """Fills `layout`, int64 `[_LAYOUT]`. Returns whether the file is a common one with all of its pixels."""
     total = np.int64(len(data))
     if total < 3 or data[0] != 0x50 or (data[1] != 0x35 and data[1] != 0x36):
         return False
@@ -68,21 +67,20 @@ def read_layout(data, layout):
     at, largest = _next_number(data, at, end)
     if not 0 < width <= _MOST or not 0 < height <= _MOST or largest != _LARGEST:
         return False
-    layout[_HEIGHT], layout[_WIDTH], layout[_START] = height, width, at + 1
-    layout[_CHANNELS] = 3 if data[1] == 0x36 else 1
-    return height * width * layout[_CHANNELS] <= total - layout[_START]
+    layout[GOOD], layout[HEIGHT], layout[WIDTH], layout[_START] = PNM, height, width, at + 1
+    layout[CHANNELS] = 3 if data[1] == 0x36 else 1
+    return height * width * layout[CHANNELS] <= total - layout[_START]
 
 
 @kernel
-def _copy_rows(data, layout, out, row):
-    depth, channels = row[DEPTH], layout[_CHANNELS]
-    if depth != 3 and depth != channels:
-        return False
-    for y in range(max(row[TOP], row[USED_TOP]), min(row[TOP] + row[HIGH], row[USED_BOTTOM])):
-        at = layout[_START] + (y * row[COLUMNS] + row[LEFT]) * channels
+def _decode(data, layout, out, row, scratch, libraries):
+    depth, channels = row[DEPTH], layout[CHANNELS]
+    for y in range(row[USED_TOP], row[USED_BOTTOM]):
+        at = layout[_START] + (y * layout[WIDTH] + row[LEFT]) * channels
         to = (y - row[TOP]) * row[WIDE] * depth
-        copy_pixels(data, at, channels, out, to, depth, row[WIDE], row[IS_BGR] != 0 and channels == 3)
+        copy_pixels(data, at, channels, out, to, depth, row[WIDE], row[IS_BGR] != 0, BY_OPENCV)
     return True
 
 
-look, decode_loop = kernels_of(read_layout, _copy_rows, PNM, LAYOUT)
+look = look_of(_read_layout, _LAYOUT)
+decode_loop = decode_loop_of(_read_layout, _decode, PNM, _LAYOUT)

@@ -8,8 +8,8 @@ import numpy as np
 
 from ndd.decoders.backend import Decoded, Options
 from ndd.decoders.backends import libzstd
-from ndd.decoders.jpeg.batch_headers import CHANNELS, HEIGHT, TIFF, WIDTH
-from ndd.decoders.picture_table import decode_by, describe_by, largest_first, seats, suitable_for
+from ndd.decoders.jpeg.batch_headers import CHANNELS, HEIGHT, TIFF
+from ndd.decoders.picture_table import LIBDEFLATE, LIBZSTD, decode_by, describe_by, suitable_for
 from ndd.decoders.png import libdeflate
 from ndd.decoders.tiff import directory, kernels
 
@@ -32,7 +32,7 @@ def suitable(facts: np.ndarray, options: Options) -> np.ndarray:
 def decode_batch(batch: PictureBatch, samples: np.ndarray, decoded: Decoded) -> None:
     """Decodes the `suitable` pictures among `samples` on the CPU's threads, u8. It decodes none while the kernel is being
     compiled."""
-    order, facts = largest_first(batch, samples), batch.facts
-    room = directory.most_chunk_bytes(facts[order, HEIGHT], facts[order, WIDTH], facts[order, CHANNELS])
-    libraries = libdeflate.available(), libzstd.available()
-    decode_by(kernels.decode_loop, batch, order, decoded, _WORK, *seats(batch, order, room), *libraries)
+    heights, widths, channels = batch.facts[samples, HEIGHT : CHANNELS + 1].T
+    room = directory.most_chunk_bytes(heights, widths, channels)
+    libraries = LIBDEFLATE * libdeflate.available() + LIBZSTD * libzstd.available()
+    decode_by(kernels.decode_loop, batch, samples, decoded, _WORK, room, libraries)

@@ -12,16 +12,16 @@ import numpy as np
 from ndd._compiled.intrinsics import empty
 from ndd._compiled.jit import kernel
 from ndd.decoders.headers import tiff_directory as tiff
-from ndd.decoders.jpeg.batch_headers import number
+from ndd.decoders.jpeg.batch_headers import CHANNELS, GOOD, HEIGHT, JPEG_TIFF, TIFF, WIDTH, number
 
-# What `read_layout` finds out: the size, channels, compression, whether numbers are differences from the pixel on the left,
+# What `read_layout` finds out after the channels: the compression, whether numbers are differences from the pixel on the left,
 # rows and columns of a chunk, whether chunks are tiles, the numbers of chunks, their bytes in the file: place, and bytes of a
 # number; the same of their sizes; the byte order; the place and the bytes of the tables that JPEGs share; and whether their
 # components are red, green and blue.
 (
-    HEIGHT, WIDTH, CHANNELS, COMPRESSION, IS_PREDICTED, ROWS, COLUMNS, IS_TILED, COUNT, PLACES, PLACE_BYTES, SIZES, SIZE_BYTES,
-    IS_BIG, TABLES, TABLE_BYTES, IS_RGB, LAYOUT,
-) = range(18)  # fmt: skip
+    COMPRESSION, IS_PREDICTED, CHUNK_ROWS, CHUNK_COLUMNS, IS_TILED, COUNT, PLACES, PLACE_BYTES, SIZES, SIZE_BYTES, IS_BIG,
+    TABLES, TABLE_BYTES, IS_RGB, LAYOUT,
+) = range(CHANNELS + 1, CHANNELS + 16)  # fmt: skip
 NONE, LZW, JPEG, DEFLATE, OLD_DEFLATE, PACKBITS, ZSTANDARD = 1, 5, 7, 8, 32946, 32773, 50000
 
 _TAGS_AT = 10  # the least offset of the first tag
@@ -146,9 +146,10 @@ def read_layout(data, layout):
     count = ((height + rows - 1) // rows) * ((width + columns - 1) // columns)
     if entries[places, 0] != count or entries[sizes, 0] != count or picture > _LARGEST_RATIO * np.int64(len(data)):
         return False
-    layout[HEIGHT], layout[WIDTH], layout[CHANNELS], layout[COMPRESSION] = height, width, channels, compression
-    layout[IS_PREDICTED], layout[ROWS], layout[COLUMNS] = predictor == _HORIZONTAL, rows, columns
-    layout[IS_TILED], layout[COUNT], layout[IS_BIG] = is_tiled, count, is_big
+    layout[GOOD], layout[HEIGHT], layout[WIDTH] = JPEG_TIFF if is_jpeg else TIFF, height, width
+    layout[CHANNELS], layout[COMPRESSION], layout[IS_PREDICTED] = channels, compression, predictor == _HORIZONTAL
+    layout[CHUNK_ROWS], layout[CHUNK_COLUMNS], layout[IS_TILED] = rows, columns, is_tiled
+    layout[COUNT], layout[IS_BIG] = count, is_big
     layout[PLACES], layout[PLACE_BYTES] = entries[places, 1], entries[places, 2]
     layout[SIZES], layout[SIZE_BYTES] = entries[sizes, 1], entries[sizes, 2]
     layout[TABLES], layout[TABLE_BYTES], layout[IS_RGB] = (

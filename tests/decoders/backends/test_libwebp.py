@@ -53,6 +53,7 @@ def windows(size, count, seed=5):
 
 @pytest.mark.parametrize("name", ENCODED)
 @pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.drawn(4)
 def test_whole_pictures_as_by_opencv(name, kind):
     for size in SIZES:
         data, chosen = file(name, size), options(kind)
@@ -62,6 +63,7 @@ def test_whole_pictures_as_by_opencv(name, kind):
 
 @pytest.mark.parametrize("name", ENCODED)
 @pytest.mark.parametrize("kind", TYPES)
+@pytest.mark.drawn(1)
 def test_windows_are_cut_from_whole_pictures(name, kind):
     for size in SIZES:
         data = file(name, size)
@@ -97,6 +99,7 @@ def test_turned_windows(orientation):
 
 
 @pytest.mark.parametrize("kind", ["RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA"])
+@pytest.mark.drawn(2)
 def test_a_crop_of_a_batch(kind):
     output_type = getattr(ndd.types, kind)
     data = [file(name) for name in ENCODED if kind != "ANY_DATA" or "alpha" not in name]
@@ -152,6 +155,7 @@ def test_files_that_are_cut_off_are_errors(name):
 
 
 @pytest.mark.parametrize("name", ENCODED)
+@pytest.mark.drawn(1)
 def test_damaged_files_give_opencv_s_pixels_or_an_error(name):
     rng = np.random.default_rng(3)
     for trial in repeated(150, 40):

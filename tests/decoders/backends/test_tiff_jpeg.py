@@ -89,6 +89,7 @@ def test_against_the_oracle(dali, form):
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.drawn(1)
 def test_windows(form, monkeypatch):
     rng = np.random.default_rng(5)
     options = Options(ndd.types.RGB, np.dtype(np.uint8), True, None)
@@ -137,6 +138,7 @@ def test_other_files_are_left_to_libtiff(monkeypatch):
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.drawn(1)
 def test_damaged_files_as_by_libtiff(form, monkeypatch):
     good, rng, read = file(form, rows=32), np.random.default_rng(4), 0
     end = int(good[4:8].view("<u4")[0])

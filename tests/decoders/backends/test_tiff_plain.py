@@ -56,6 +56,7 @@ def by_libtiff(chunk, rows, row, compression=tiff._LZW):
 
 @pytest.mark.parametrize("name", PICTURES)
 @pytest.mark.parametrize("predictor", [1, 2])
+@pytest.mark.drawn(4)
 def test_pixels(name, predictor, monkeypatch):
     array = PICTURES[name]
     data = saved(array, tiffinfo={317: predictor})
@@ -102,6 +103,7 @@ def of_both(data, monkeypatch, kinds=KINDS, alone=False):
 @pytest.mark.parametrize("compression", COMPRESSIONS)
 @pytest.mark.parametrize("mode", ["L", "RGB", "CMYK"])
 @pytest.mark.parametrize("library", ["libdeflate", "zlib"])
+@pytest.mark.drawn(1)
 def test_plain_files_as_by_libtiff(compression, mode, library, monkeypatch):
     if library == "zlib":
         monkeypatch.setattr(tiff, "inflated", lambda chunk, size: None)
@@ -119,6 +121,7 @@ def test_plain_files_as_by_libtiff(compression, mode, library, monkeypatch):
 
 
 @pytest.mark.parametrize("compression", COMPRESSIONS)
+@pytest.mark.drawn(1)
 def test_damaged_files_as_by_libtiff(compression, monkeypatch):
     """What libtiff refuses is refused; Pillow also refuses some changes of the directory, which comes after compressed pixels."""
     good, rng = saved(PICTURES["steps"][:30, :40], compression), np.random.default_rng(2)
@@ -151,6 +154,7 @@ def test_run_lengths_as_by_libtiff():
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
+@pytest.mark.drawn(4)
 def test_turned(orientation, monkeypatch):
     data = saved(PICTURES["noise"], tiffinfo={274: orientation})
     for kind in KINDS:
@@ -162,6 +166,7 @@ def test_turned(orientation, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["noise", "steps", "one colour"])
+@pytest.mark.drawn(2)
 def test_damaged_chunks_are_unpacked_as_by_libtiff_or_left_to_it(name):
     chunk, rows, row = next(chunks_of(saved(PICTURES[name])))
     rng = np.random.default_rng(3)

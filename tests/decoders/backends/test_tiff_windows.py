@@ -59,7 +59,7 @@ def options(kind: str, dtype: Any = np.uint8) -> Options:
     return Options(getattr(ndd.types, kind), np.dtype(dtype), True, None)
 
 
-@pytest.mark.drawn(20)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("name", FILES)
 def test_parts_of_the_whole(name):
     for orientation in (1, 6):

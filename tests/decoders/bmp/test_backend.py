@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import numpy as np
 import pytest
 from encoded import KINDS
 from picture_writers.bmp import BITFIELDS, INFO, OS2, RLE8, V4, V5, bmp, packed
-from pictures_alone import alone, check_damage, counted
+from pictures_alone import check_batch, check_damage, check_windows
 
 import ndd
 from ndd._compiled.background import background
@@ -50,32 +49,20 @@ def rare_files():
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.drawn(2)
 def test_every_kind_as_alone(kind, threads, monkeypatch):
     common, rare = [*common_files()], [*rare_files()]
-    data, arguments = [*rare[:2], *common, *rare[2:]], {"output_type": getattr(ndd.types, kind)}
-    channels = [alone(item, output_type=ndd.types.ANY_DATA).shape[2] for item in common]
-    expected, by_python = [alone(item, **arguments) for item in data], counted(monkeypatch)
-    with ndd.EvalContext(num_threads=threads):
-        actual = [np.asarray(image) for image in ndd.decoders.image(ndd.batch(data), **arguments).tensors]
-    for item, other in zip(actual, expected, strict=True):
-        np.testing.assert_array_equal(item, other)
-    of_python = {
-        "YCbCr": len(data), "GRAY": len(rare) + sum(c > 1 for c in channels), "ANY_DATA": len(rare) + channels.count(4),
-    }  # fmt: skip
-    assert len(by_python) == of_python.get(kind, len(rare))
+    data = [*rare[:2], *common, *rare[2:]]
+    _, by_python = check_batch(monkeypatch, data, threads, output_type=getattr(ndd.types, kind))
+    with_four = sum(int(item[28]) == 32 for item in common)
+    assert by_python == {"YCbCr": len(data), "ANY_DATA": len(rare) + with_four}.get(kind, len(rare))
 
 
-@pytest.mark.parametrize("kind", ["RGB", "BGR"])
+@pytest.mark.parametrize("kind", ["RGB", "BGR", "GRAY"])
 def test_windows_as_alone(kind, monkeypatch):
     data = [item for item in common_files() if int(item[18:22].view("<i4")[0]) == WIDTH]
-    arguments = {"output_type": getattr(ndd.types, kind)}
-    whole, by_python = [alone(item, **arguments) for item in data], counted(monkeypatch)
-    for y, x, high, wide in ((3, 2, 9, 11), (0, 0, 1, 1), (18, 22, 1, 1), (5, 0, 14, 23)):
-        place = {"axes": (0, 1), "normalized_anchor": False, "normalized_shape": False}
-        windows: Any = ndd.decoders.image_slice(ndd.batch(data), [y, x], [high, wide], **place, **arguments)
-        for item, window in zip(whole, windows.tensors, strict=True):
-            np.testing.assert_array_equal(np.asarray(window), item[y : y + high, x : x + wide])
-    assert not by_python
+    windows = (3, 2, 9, 11), (0, 0, 1, 1), (18, 22, 1, 1), (5, 0, 14, 23)
+    check_windows(monkeypatch, data, windows, output_type=getattr(ndd.types, kind))
 
 
 def test_damage_is_what_it_is_alone():

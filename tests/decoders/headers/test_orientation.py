@@ -118,7 +118,7 @@ def same(result, expected, levels):
     assert np.abs(result.astype(float) - expected).max() <= levels * full / 255
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("file", FILES)
 def test_turned_pictures(file):
     make, pixels = FILES[file]
@@ -171,7 +171,7 @@ def fresh_memory(monkeypatch):
     set_to(0)
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("file", FILES)
 def test_no_memory_that_nobody_wrote(file, fresh_memory):
     """The same call gives the same bytes, whatever was in memory before."""

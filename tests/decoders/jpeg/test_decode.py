@@ -226,6 +226,7 @@ def test_all_that_look_at_a_part_are_tried():
 
 
 @pytest.mark.parametrize("name", LOOKS)
+@pytest.mark.drawn(1)
 def test_a_window_is_decoded_where_nobody_sees_the_rest(name, monkeypatch):
     """What an operator looks at alone, if nobody holds the picture; the same result."""
     from ndd.decoders.jpeg import backend as _jpeg

@@ -20,6 +20,7 @@ def by_kernel(data, window=None, channels=3):
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 @pytest.mark.parametrize("quality", [5, 60, 97, 100])
+@pytest.mark.drawn(2)
 def test_whole_pictures(sampling, quality):
     """Edges that end within a unit: a scan of one component has fewer blocks than the units."""
     for height, width in ((16, 48), (33, 47), (120, 161), (1, 40), (40, 64), (17, 16 * 35 + 3)):
@@ -83,6 +84,7 @@ def test_files_that_lack_scans_or_have_one_twice_are_left_alone():
 
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
+@pytest.mark.drawn(1)
 def test_damaged_files(sampling):
     """Whatever comes, nothing is written elsewhere, and what is decoded is what libjpeg-turbo decodes."""
     refused, made = of_damaged(encoded(picture(64, 80), sampling, 80, progressive=1), 400, by_kernel)

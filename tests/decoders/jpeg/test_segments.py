@@ -130,6 +130,7 @@ def test_an_exif_that_is_damaged_does_not_count(first):
 
 
 @pytest.mark.parametrize("subsampling", [0, 1, 2])
+@pytest.mark.drawn(1)
 def test_progressive_files_without_their_last_scans(subsampling):
     """libjpeg smooths them, and at the edges of a window it has nothing to smooth with."""
     data = jpeg(progressive=True, subsampling=subsampling)
@@ -150,6 +151,7 @@ def test_progressive_files_without_their_last_scans(subsampling):
 @pytest.mark.parametrize(
     "options", [{}, {"progressive": True}, {"subsampling": 0}, {"restart_marker_blocks": 3}], ids=str
 )
+@pytest.mark.drawn(1)
 def test_windows_of_damaged_files_are_those_of_the_whole(options):
     data, rng, tried = np.frombuffer(jpeg(**options), np.uint8), np.random.default_rng(0), 0
     begin = places(data.tobytes())[-1][2]

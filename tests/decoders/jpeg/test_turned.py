@@ -39,6 +39,7 @@ def files():
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kind", ["RGB", "GRAY", "ANY_DATA"])
 @pytest.mark.parametrize("adjust", [True, False])
+@pytest.mark.drawn(2)
 def test_as_alone(kind, adjust, threads, monkeypatch):
     data, arguments = [*files()], {"output_type": getattr(ndd.types, kind), "adjust_orientation": adjust}
     expected, by_python = [alone(item, **arguments) for item in data], counted(monkeypatch)
@@ -50,6 +51,7 @@ def test_as_alone(kind, adjust, threads, monkeypatch):
 
 
 @pytest.mark.parametrize("window", [(3, 2, 9, 11), (0, 0, 1, 1), (20, 13, 30, 28)])
+@pytest.mark.drawn(2)
 def test_windows_as_alone(window, monkeypatch):
     data, (y, x, high, wide) = [*files()], window
     expected, by_python = [alone(item) for item in data], counted(monkeypatch)

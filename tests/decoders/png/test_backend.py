@@ -13,7 +13,7 @@ import pytest
 from encoded import KINDS
 from picture_writers import png
 from picture_writers.png import CHANNELS, DEPTHS, GRAY, PALETTE, RGB, RGBA, Chunk
-from pictures_alone import alone, check_damage, counted
+from pictures_alone import alone, check_batch, check_damage, check_windows
 
 import ndd
 from ndd._compiled.background import background
@@ -56,25 +56,18 @@ def files():
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.drawn(3)
 def test_every_kind_as_alone(kind, threads, monkeypatch):
-    data, arguments = files(), {"output_type": getattr(ndd.types, kind)}
-    expected, by_python = [alone(item, **arguments) for item in data], counted(monkeypatch)
-    with ndd.EvalContext(num_threads=threads):
-        actual = [np.asarray(image) for image in ndd.decoders.image(ndd.batch(data), **arguments).tensors]
-    for item, other in zip(actual, expected, strict=True):
-        np.testing.assert_array_equal(item, other)
+    data = files()
+    _, by_python = check_batch(monkeypatch, data, threads, output_type=getattr(ndd.types, kind))
     rare = [item for item in data if item[24] == 16 or b"eXIf" in item.tobytes()]
-    assert len(by_python) == (len(data) if kind == "YCbCr" else len(rare))
+    assert by_python == (len(data) if kind == "YCbCr" else len(rare))
 
 
 @pytest.mark.parametrize("kind", ["RGB", "BGR", "GRAY", "ANY_DATA"])
-def test_windows_as_alone(kind):
+def test_windows_as_alone(kind, monkeypatch):
     data = [file(c, 8, size=(20 + k, 30 - k)) for k, c in enumerate(CHANNELS)]
-    arguments: dict[str, Any] = {"output_type": getattr(ndd.types, kind)}
-    place = {"axes": (0, 1), "normalized_anchor": False, "normalized_shape": False}
-    windows = ndd.decoders.image_slice(ndd.batch(data), [3, 2], [9, 11], **place, **arguments)
-    for item, window in zip(data, windows.tensors, strict=True):
-        np.testing.assert_array_equal(np.asarray(window), alone(item, **arguments)[3:12, 2:13])
+    check_windows(monkeypatch, data, [(3, 2, 9, 11)], output_type=getattr(ndd.types, kind))
 
 
 def test_large_ones_among_jpegs():
@@ -112,16 +105,10 @@ def test_every_filter_in_any_number_of_chunks(kind, interlaced, monkeypatch):
         for c in CHANNELS if c != PALETTE for k, size in enumerate(sizes)
     ]  # fmt: skip
     arguments = {"output_type": getattr(ndd.types, kind)}
-    expected, by_python = [alone(item, **arguments) for item in data], counted(monkeypatch)
-    result: Any = ndd.decoders.image(ndd.batch(data), **arguments)
-    for image, other in zip(result.tensors, expected, strict=True):
-        np.testing.assert_array_equal(np.asarray(image), other)
+    images, by_python = check_batch(monkeypatch, data, 2, **arguments)
     assert not by_python
-    place = {"axes": (0, 1), "normalized_anchor": False, "normalized_shape": False}
-    large = [i for i, item in enumerate(expected) if item.shape[0] == 40]
-    windows: Any = ndd.decoders.image_slice(ndd.batch([data[i] for i in large]), [31, 2], [9, 11], **place, **arguments)
-    for i, window in zip(large, windows.tensors, strict=True):
-        np.testing.assert_array_equal(np.asarray(window), expected[i][31:40, 2:13])
+    large = [item for item, image in zip(data, images, strict=True) if len(image) == 40]
+    check_windows(monkeypatch, large, [(31, 2, 9, 11)], **arguments)
 
 
 def test_the_plainest_files_need_no_libpng(request):
@@ -142,6 +129,7 @@ def test_the_plainest_files_need_no_libpng(request):
         libdeflate.free.in_python()(decompressor)
 
 
+@pytest.mark.drawn(1)
 def test_interlaced_files_of_any_size():
     for colour in (GRAY, RGB, RGBA):
         data = [filtered(colour, (k // 9 + 1, k % 9 + 1), k, interlaced=True) for k in range(81)]

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 from encoded import KINDS
-from pictures_alone import alone, check_damage, counted
+from pictures_alone import check_batch, check_damage, check_windows
 
 import ndd
 from ndd._compiled.background import background
@@ -38,29 +36,19 @@ def files(heads):
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_kind_as_alone(kind, threads, monkeypatch):
-    common, arguments = files(HEADS), {"output_type": getattr(ndd.types, kind)}
+    common = files(HEADS)
     data = [*common, file(RARE, 5), file(RARE, 6)]
-    expected, by_python = [alone(item, **arguments) for item in data], counted(monkeypatch)
-    with ndd.EvalContext(num_threads=threads):
-        actual = [np.asarray(image) for image in ndd.decoders.image(ndd.batch(data), **arguments).tensors]
-    for item, other in zip(actual, expected, strict=True):
-        np.testing.assert_array_equal(item, other)
-    assert len(by_python) == {"YCbCr": len(data), "GRAY": 2 + len(common) // 2}.get(kind, 2)
+    actual, by_python = check_batch(monkeypatch, data, threads, output_type=getattr(ndd.types, kind))
+    assert by_python == (len(data) if kind == "YCbCr" else 2)
     if kind == "ANY_DATA":
         for item, image in zip(common, actual, strict=False):
             np.testing.assert_array_equal(image, GRAY[..., None] if item[1] == ord("5") else COLOURS)
 
 
-@pytest.mark.parametrize("kind", ["RGB", "BGR"])
+@pytest.mark.parametrize("kind", ["RGB", "BGR", "GRAY"])
 def test_windows_as_alone(kind, monkeypatch):
-    data, arguments = files(HEADS), {"output_type": getattr(ndd.types, kind)}
-    whole, by_python = [alone(item, **arguments) for item in data], counted(monkeypatch)
-    place = {"axes": (0, 1), "normalized_anchor": False, "normalized_shape": False}
-    for y, x, high, wide in ((3, 2, 9, 11), (0, 0, 1, 1), (18, 22, 1, 1), (5, 0, 14, 23)):
-        windows: Any = ndd.decoders.image_slice(ndd.batch(data), [y, x], [high, wide], **place, **arguments)
-        for item, window in zip(whole, windows.tensors, strict=True):
-            np.testing.assert_array_equal(np.asarray(window), item[y : y + high, x : x + wide])
-    assert not by_python
+    windows = (3, 2, 9, 11), (0, 0, 1, 1), (18, 22, 1, 1), (5, 0, 14, 23)
+    check_windows(monkeypatch, files(HEADS), windows, output_type=getattr(ndd.types, kind))
 
 
 def test_damage_is_what_it_is_alone():

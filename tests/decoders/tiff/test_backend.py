@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 from encoded import KINDS
 from picture_writers.tiff import CMYK, DEFLATE, GRAY, LZW, NONE, OLD_DEFLATE, PACKBITS, PALETTE, RGB, tiff
-from pictures_alone import alone, check_damage, counted
+from pictures_alone import alone, check_batch, check_damage, check_windows, counted
 from PIL import Image
 
 import ndd
 from ndd._compiled.background import background
 from ndd.decoders import picture_batch
 from ndd.decoders.backends import libzstd
+from ndd.decoders.jpeg.batch_headers import CHANNELS, HEIGHT, WIDTH
 from ndd.decoders.png import libdeflate
 from ndd.decoders.tiff import directory
 
@@ -60,20 +61,12 @@ def rare_files():
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.drawn(1)
 def test_every_kind_as_alone(kind, threads, monkeypatch):
     common, rare = [*common_files()], [*rare_files()]
-    data, arguments = [*rare[:5], *common, *rare[5:]], {"output_type": getattr(ndd.types, kind)}
-    channels = [alone(item, output_type=ndd.types.ANY_DATA).shape[2] for item in common]
-    expected, by_python = [alone(item, **arguments) for item in data], counted(monkeypatch)
-    with ndd.EvalContext(num_threads=threads):
-        actual = [np.asarray(image) for image in ndd.decoders.image(ndd.batch(data), **arguments).tensors]
-    for item, other in zip(actual, expected, strict=True):
-        np.testing.assert_array_equal(item, other)
-    of_python = {
-        "YCbCr": len(data),
-        "GRAY": len(rare) + sum(c > 1 for c in channels),
-    }
-    assert len(by_python) == of_python.get(kind, len(rare))
+    data = [*rare[:5], *common, *rare[5:]]
+    _, by_python = check_batch(monkeypatch, data, threads, output_type=getattr(ndd.types, kind))
+    assert by_python == (len(data) if kind == "YCbCr" else len(rare))
 
 
 def test_zstandard(monkeypatch):
@@ -91,16 +84,11 @@ def test_zstandard(monkeypatch):
     assert not by_python
 
 
-@pytest.mark.parametrize("kind", ["RGB", "BGR", "ANY_DATA"])
+@pytest.mark.parametrize("kind", ["RGB", "BGR", "GRAY", "ANY_DATA"])
+@pytest.mark.drawn(1)
 def test_windows_as_alone(kind, monkeypatch):
-    data, arguments = [*common_files()], {"output_type": getattr(ndd.types, kind)}
-    whole, by_python = [alone(item, **arguments) for item in data], counted(monkeypatch)
-    for y, x, high, wide in ((3, 2, 9, 11), (0, 0, 1, 1), (16, 16, 16, 16), (5, 0, 36, 53), (40, 52, 1, 1)):
-        place = {"axes": (0, 1), "normalized_anchor": False, "normalized_shape": False}
-        windows: Any = ndd.decoders.image_slice(ndd.batch(data), [y, x], [high, wide], **place, **arguments)
-        for item, window in zip(whole, windows.tensors, strict=True):
-            np.testing.assert_array_equal(np.asarray(window), item[y : y + high, x : x + wide])
-    assert not by_python
+    windows = (3, 2, 9, 11), (0, 0, 1, 1), (16, 16, 16, 16), (5, 0, 36, 53), (40, 52, 1, 1)
+    check_windows(monkeypatch, [*common_files()], windows, output_type=getattr(ndd.types, kind))
 
 
 def test_only_the_part_that_is_used_is_unpacked(monkeypatch):
@@ -190,9 +178,4 @@ def test_which_files_are_common(tags, is_common):
     one = directory.read_layout(tiff(NOISE, colours=RGB, rows=41, tags=one_strip), layout)
     assert one == (is_common or 278 in tags)
     if one:
-        assert layout[[directory.HEIGHT, directory.WIDTH, directory.CHANNELS, directory.ROWS]].tolist() == [
-            41,
-            53,
-            3,
-            41,
-        ]
+        assert layout[[HEIGHT, WIDTH, CHANNELS, directory.CHUNK_ROWS]].tolist() == [41, 53, 3, 41]

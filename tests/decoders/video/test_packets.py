@@ -42,6 +42,7 @@ def with_sound(frames):
 
 @pytest.mark.parametrize("kind", ["bytes", "path"])
 @pytest.mark.parametrize("gap", [1 << 16, 0])
+@pytest.mark.drawn(1)
 def test_packets_of_mp4_files_are_read_from_their_places(kind, gap, tmp_path, monkeypatch):
     monkeypatch.setattr(_video_packets, "_GAP", gap)
     clip = with_sound(numbered(20))
@@ -104,6 +105,7 @@ def opened(monkeypatch):
 
 
 @pytest.mark.parametrize("codec", ["libx264", "libx265"])
+@pytest.mark.drawn(1)
 def test_an_engine_decodes_mp4_files_without_ffmpeg(codec, tmp_path, emulated_gpu, monkeypatch, opened):
     engine = None if emulated_gpu.real else nvdec.put_in_place(monkeypatch)
     path = tmp_path / "a.mp4"

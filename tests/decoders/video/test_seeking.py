@@ -56,7 +56,7 @@ def order_of(data):
     return numbers_of(result)
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("share", [1, 0.8, 0.5], ids=["whole", "cut at 0.8", "cut at 0.5"])
 @pytest.mark.parametrize(("format", "codec"), CASES)
 def test_frames_that_are_asked_for_alone(format, codec, share):

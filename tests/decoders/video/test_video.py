@@ -114,7 +114,7 @@ def plain(path):
     return frames, times
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
 @pytest.mark.parametrize("threads", [1, 3])
 def test_frames_of_real_videos_are_those_of_decoding_from_the_start(path, threads):
@@ -267,6 +267,7 @@ def broken_files():
     "name",
     ["nothing", "text", "cut off before its index", "only a head", "of a later Matroska", "audio only", "damaged"],
 )
+@pytest.mark.drawn(3)
 def test_broken_files_are_errors_that_name_sample_and_file(tmp_path, name):
     data, said = broken_files()[name]
     path = tmp_path / "bad.mp4"
@@ -372,6 +373,7 @@ def the_same(there, here, most=1):
 
 
 @pytest.mark.parametrize("refused", [False, True])
+@pytest.mark.drawn(1)
 def test_on_a_gpu_the_frames_are_those_of_the_cpu(engine, refused, monkeypatch):
     videos = ndd.batch(
         [encoded(12), encoded(7, height=66, width=64), encoded(9, width=64, codec="libvpx", format="webm")]
@@ -390,6 +392,7 @@ def test_on_a_gpu_the_frames_are_those_of_the_cpu(engine, refused, monkeypatch):
 
 @pytest.mark.parametrize("pixels", ["yuv420p", "yuv420p10le", "yuv444p"])
 @pytest.mark.parametrize(("full", "matrix", "height", "width"), [(1, 1, 33, 47), (2, 9, 16, 30), (1, 2, 1, 1)])
+@pytest.mark.drawn(2)
 def test_the_pictures_of_an_engine_become_rgb_as_on_the_cpu(engine, pixels, full, matrix, height, width):
     frames = np.random.default_rng(0).integers(0, 256, (3, height, width, 3)).astype(np.uint8)
     clip = ndd.batch([timed(frames, matrix=matrix, full=full, pixels=pixels)])

@@ -103,6 +103,7 @@ def test_threads_take_samples_in_turn(luma, background_too, monkeypatch):
 
 
 @pytest.mark.parametrize("luma", [True, False])
+@pytest.mark.drawn(1)
 def test_what_stands_in_is_the_same_to_the_bit(luma):
     for sample in (*images(3), *images(1)):
         for tiles in ([8, 8, 3, 4, 2], [1, 1, 64, 64, 0], [5, 3, 13, 21, 7]):
@@ -172,6 +173,7 @@ def test_what_dali_refuses_or_wraps():
 
 
 @pytest.mark.parametrize(("number", "luma"), [(1, True), (1, False), (2, True), (5, False)])
+@pytest.mark.drawn(1)
 def test_gpu_as_cpu(emulated_gpu, number, luma):
     arguments = CALLS[number]
     samples = [*images(3)[:3], *images(1)[:3], np.ones((0, 4, 3), np.uint8), images(3)[-1]]

@@ -51,6 +51,7 @@ def fixed(factors, order):
 @pytest.mark.parametrize("layout", ["CHW", "HWC"])
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("kind", ["uint8", "float32"])
+@pytest.mark.drawn(1)
 def test_equal_to_torchvision(kind, channels, layout):
     rng = np.random.default_rng(channels)
     for _ in range(15):
@@ -83,6 +84,7 @@ def test_frames_share_factors_and_have_means_of_their_own():
 
 
 @pytest.mark.parametrize("kind", ["uint8", "float16", "float32"])
+@pytest.mark.drawn(1)
 def test_cpu_and_gpu_agree(kind, emulated_gpu):
     rng = np.random.default_rng(4)
     images = [np.ascontiguousarray(pixels(rng, 3, kind).transpose(1, 2, 0)) for _ in range(3)] + [

@@ -210,6 +210,7 @@ def test_there_and_back():
 
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
+@pytest.mark.drawn(1)
 def test_gpu_equals_cpu(emulated_gpu, source, target):
     rng = np.random.default_rng(2)
     sizes = [(1, 1), (1, 3), (3, 5), (1, 15), (1, 16), (1, 17), (0, 4), (7, 31)]

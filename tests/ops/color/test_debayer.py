@@ -149,7 +149,7 @@ def test_a_photograph_comes_back(algorithm):
 
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("algorithm", ["bilinear_ocv", "edgeaware_ocv", "vng_ocv", "gray_ocv"])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 def test_gpu_is_the_cpu(algorithm, position, emulated_gpu):
     for dtype in ("uint8",) if algorithm == "vng_ocv" else ("uint8", "uint16"):
         batch = ndd.batch(mosaics(dtype), layout="HW")

@@ -96,7 +96,7 @@ def test_a_half_rounds_to_even(dali):
 
 
 @pytest.mark.parametrize("layout", SHAPES)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 def test_gpu_as_cpu(emulated_gpu, layout):
     for levels in (1, 256):
         samples = images(layout, levels)

@@ -105,6 +105,7 @@ def test_a_quality_for_each_frame():
 
 
 @pytest.mark.parametrize("quality", [1, 30, 50, 80, 100])
+@pytest.mark.drawn(2)
 def test_pillow_writes_and_reads_the_same(quality):
     for image in (photograph(), *pictures()):
         result = np.asarray(ndd.jpeg_compression_distortion(image, quality=quality))
@@ -112,7 +113,7 @@ def test_pillow_writes_and_reads_the_same(quality):
 
 
 @pytest.mark.parametrize("quality", [1, 10, 49, 50, 77, 100])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(1)
 def test_gpu_is_the_cpu_bit_for_bit(quality, emulated_gpu):
     images = ndd.batch(pictures(), layout="HWC")
     expected = ndd.jpeg_compression_distortion(images, quality=quality)

@@ -68,7 +68,7 @@ def test_every_type_rounds_and_saturates_as_dali(dali, op, source):
     x = x[: len(x) // 3 * 3].reshape(1, -1, 3)
     with np.errstate(invalid="ignore"):
         finite = x[:, (np.abs(x.astype(np.float64)) < 1e20).all(axis=(0, 2))]
-    for target in drawn_types(types_of(op), 3, op):
+    for target in drawn_types(types_of(op), 2, op):
         taken = finite if target == "i16" else x
         for more in ({}, {"brightness": 1e9} if "brightness" in ARGUMENTS[op] else {}):
             options = {**ARGUMENTS[op], **more}
@@ -164,11 +164,11 @@ def test_arguments_layouts_and_batches_as_dali(dali, op):
 
 @pytest.mark.parametrize("op", ARGUMENTS)
 @pytest.mark.parametrize("shape", [(5, 7, 3), (60, 50, 3)])
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(3)
 def test_batches_of_one_shape(dali, op, shape):
     """Samples of one shape are computed together: with values for each, for all, and of all types."""
     rng = np.random.default_rng(11)
-    for kind in drawn_types(types_of(op), 2, op):
+    for kind in drawn_types(types_of(op), 1, op):
         samples = [random_array(rng, shape, NUMPY[kind]) for _ in range(9)]
         values = {k: (rng.uniform(-1, 2, 9) * (360 if k == "hue" else 1)).astype(np.float32) for k in ARGUMENTS[op]}
         for target in {kind, "u8", "f32"}:
@@ -336,7 +336,7 @@ def test_hue_turns_a_photograph_around(dali):
 
 
 @pytest.mark.parametrize("op", ARGUMENTS)
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(1)
 def test_gpu_equals_cpu(emulated_gpu, op):
     """Sizes around a thread's share, samples at any address, every pair of types; one launch."""
     rng = np.random.default_rng(2)

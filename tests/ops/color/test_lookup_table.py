@@ -70,6 +70,7 @@ def test_arguments():
 
 
 @pytest.mark.parametrize("source", ["u8", "i32", "u64", "i64"])
+@pytest.mark.drawn(1)
 def test_gpu_equals_cpu(emulated_gpu, source):
     b = ndd.batch([samples(source), samples(source, 9), samples(source, 1)])
     for dtype in (ndd.float32, ndd.uint8, ndd.float16, ndd.bool):

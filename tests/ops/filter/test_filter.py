@@ -64,7 +64,7 @@ def batch(values, layout=None):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("layout", SHAPES)
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(2)
 def test_layouts(layout, dali):
     rng = np.random.default_rng(1)
     kernel = weights(rng, 3, 5)
@@ -89,6 +89,7 @@ def test_element_types(dtype, dali):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("border", BORDERS)
+@pytest.mark.drawn(3)
 def test_borders(border, dali):
     rng = np.random.default_rng(3)
     for shape in ((7, 9), (1, 4), (3, 1), (2, 3)):
@@ -421,7 +422,7 @@ def test_opencv_agrees():
     assert (ours != cv2.filter2D(x, -1, kernel)).mean() < 1e-3
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(
     ("layout", "shape", "size", "args"),
     [

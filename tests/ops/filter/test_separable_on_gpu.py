@@ -52,7 +52,7 @@ def check(op, samples, layout, args, gpu, launches):
 
 
 @pytest.mark.parametrize(("op", "layout", "shape", "args", "launches"), CASES, ids=str)
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(1)
 def test_as_on_the_cpu(op, layout, shape, args, launches, emulated_gpu):
     rng = np.random.default_rng(9)
     for dtype in drawn_types(("uint8", "int16", "float32"), 2, "separable"):

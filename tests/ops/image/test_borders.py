@@ -11,6 +11,7 @@ import ndd
 @pytest.mark.parametrize("policy", ["edge", "reflect", "symmetric"])
 @pytest.mark.parametrize(("layout", "shape"), [("HWC", (5, 7, 3)), ("CHW", (2, 4, 6)), ("HW", (1, 3))])
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.drawn(1)
 def test_as_numpy_pads(emulated_gpu, device, layout, shape, policy):
     images = [np.arange(np.prod(s)).reshape(s).astype(np.int16) for s in (shape, tuple(n + 1 for n in shape))]
     batch = ndd.batch(images, layout=layout)

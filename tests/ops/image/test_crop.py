@@ -102,7 +102,7 @@ def random_call(pick, rng):
 def test_random_arguments_as_dali(dali, seed):
     pick, rng = random.Random(seed), np.random.default_rng(seed)
     good = 0
-    trials = repeated(120, 40)
+    trials = repeated(120, 24)
     for _ in trials:
         call, note = random_call(pick, rng)
         good += check_same(dali, call, note=note)
@@ -159,6 +159,7 @@ def test_a_window_outside_names_the_sample():
 
 
 @pytest.mark.parametrize("dtype", [None, "uint8", "float16", "float32"])
+@pytest.mark.drawn(1)
 def test_gpu_as_cpu(emulated_gpu, dtype):
     rng, pick = np.random.default_rng(5), random.Random(5)
     kinds = drawn(("uint8", "float32", "int16", "float16"), 2, dtype)

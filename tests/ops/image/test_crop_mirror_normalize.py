@@ -222,6 +222,7 @@ def test_bfloat16_is_float32_rounded(emulated_gpu, kind, output_layout):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "uint8"])
+@pytest.mark.drawn(1)
 def test_gpu_pixels_of_all_channels(emulated_gpu, dtype):
     """Widths beside the four pixels of a thread, channels that lie together, mirrored, padded and not."""
     for channels, padded in ((3, False), (3, True), (4, False), (1, False), (2, False)):

@@ -40,6 +40,7 @@ def image(shape, kind="uint8"):
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.drawn(2)
 def test_as_dali(dali, seed):
     rng = np.random.default_rng(seed)
     for _ in repeated(60, 20):
@@ -93,7 +94,7 @@ def test_arguments_of_each_frame():
 
 
 @pytest.mark.parametrize("kind", OTHER_TYPES)
-@pytest.mark.drawn(1)
+@pytest.mark.long
 def test_types_that_dali_refuses(kind):
     x = image((9, 13, 3), kind)
     expected = np.asarray(ndd.grid_mask(ndd.tensor(x.astype(np.int32), layout="HWC"), **ARGUMENTS)).astype(kind)

@@ -42,6 +42,7 @@ def test_pixels_move_by_what_is_allowed(degree, stats):
 
 
 @pytest.mark.parametrize("dtype", ["uint8", "int16", "float16", "float32", "float64", "bool"])
+@pytest.mark.drawn(1)
 def test_cpu_and_gpu_agree(dtype, emulated_gpu):
     images = [np.random.default_rng(i).integers(0, 2, (9 + i, 14, 3)).astype(dtype) for i in range(3)]
     batch = ndd.batch(images, layout="HWC")

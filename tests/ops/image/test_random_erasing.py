@@ -34,6 +34,7 @@ def rectangles(result):
 
 
 @pytest.mark.parametrize("how", [{}, {"scale": (0.1, 0.2), "ratio": (0.5, 1.0)}, {"scale": (0.5, 1.0)}])
+@pytest.mark.drawn(1)
 def test_rectangles_are_those_of_torchvision(how, stats):
     import torch
 
@@ -50,6 +51,7 @@ def test_rectangles_are_those_of_torchvision(how, stats):
 
 
 @pytest.mark.parametrize("layout", ["HWC", "CHW", "HW", "FHWC", "FCHW"])
+@pytest.mark.drawn(4)
 def test_a_value_for_each_channel_and_the_same_rectangle_in_all_frames(layout):
     extents = {"F": 3, "H": 30, "W": 40, "C": 3}
     image = np.ones([extents[c] for c in layout], np.float32)
@@ -77,6 +79,7 @@ def test_noise_is_normal_and_the_same_in_all_frames(stats):
 
 @pytest.mark.parametrize("value", [[3.0], [300.0, 1.5, 7.0], "random"])
 @pytest.mark.parametrize("kind", ["uint8", "int16", "float16", "float32", "float64", "bool", "uint64"])
+@pytest.mark.drawn(1)
 def test_cpu_and_gpu_agree(kind, value, emulated_gpu):
     for layout in ("HWC", "FCHW"):
         shapes = [(9, 14, 3), (20, 5, 3), (1, 1, 3), (0, 4, 3)] if layout == "HWC" else [(2, 3, 9, 14), (1, 3, 8, 8)]

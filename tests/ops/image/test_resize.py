@@ -60,6 +60,7 @@ def test_random_arguments_as_dali(dali, layout, dtype):
 
 
 @pytest.mark.parametrize("layout", ["HWC", "CHW", "DHWC"])
+@pytest.mark.drawn(2)
 def test_floats_are_those_of_dali_to_the_last_bit(dali, layout):
     """Sizes that follow from others, regions, limits, every filter."""
     equal, count = 0, 40
@@ -73,6 +74,7 @@ def test_floats_are_those_of_dali_to_the_last_bit(dali, layout):
 
 
 @pytest.mark.parametrize("filter_", [0, 2, 3, 4, 5])
+@pytest.mark.drawn(2)
 def test_regions_on_quarters_of_pixels_are_exactly_those_of_dali(dali, filter_):
     """Where a filter begins near a whole pixel the last bits of its taps show in which order they were computed, and the
     nearest of two pixels as near."""
@@ -130,7 +132,9 @@ def test_nearest_along_one_axis_and_a_filter_along_another(dali, layout):
     pick, rng = random.Random(8), np.random.default_rng(8)
     for _ in repeated(60, 20):
         extents = [pick.randint(1, 9 if i < len(layout) - 3 else 40) for i in range(len(layout) - 1)]
-        image = rng.integers(0, 256, (*extents, pick.choice([1, 3, 4]))).astype(pick.choice(["uint8", "float32"]))
+        image = rng.integers(0, 256, (*extents, pick.choice([1, 3, 4]))).astype(
+            pick.choice(drawn(("uint8", "float32"), 1))
+        )
         size = [pick.choice([2 * e, max(e // 2, 1), 3 * e // 2, pick.randint(1, 60)]) for e in extents]
         small, large = pick.choice([(0, 1), (1, 0), (0, 2)])
         arguments = {"size": size, "min_filter": small, "mag_filter": large}
@@ -276,7 +280,7 @@ GPU_CASES = [
 ]
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("layout", "shape", "arguments", "launches"), GPU_CASES)
 @pytest.mark.parametrize("dtype", TYPES)
 def test_gpu_as_cpu(emulated_gpu, layout, shape, arguments, launches, dtype):
@@ -312,6 +316,7 @@ def test_one_filter_for_each_sample(emulated_gpu):
 @pytest.mark.parametrize(
     ("size", "rows", "columns"), [((24, 9), {12}, {4}), ((24, 18), {12}, None), ((48, 9), None, {4})]
 )
+@pytest.mark.drawn(1)
 def test_gpu_taps_of_no_weight_leave_no_trace(emulated_gpu, kind, size, rows, columns):
     image = np.ones((24, 9, 3), np.float32)
     image[12, 4, 1] = np.nan

@@ -82,7 +82,7 @@ def test_sides_are_cut_down_to_whole_pixels(extents, shorter, longer, most, size
 
 @pytest.mark.parametrize("kind", ["u8", "f32"])
 @pytest.mark.parametrize("name", FILTERS)
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(1)
 def test_gpu_as_cpu(emulated_gpu, name, kind):
     images = [pixels((37, 53, 3), kind), pixels((9, 70, 3), kind)]
     interp_type, antialias = FILTERS[name]
@@ -105,7 +105,7 @@ def test_what_torch_has_not():
 
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
 @pytest.mark.parametrize("name", FILTERS)
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(1)
 def test_a_window_is_that_of_the_whole_result(request, name, device):
     """`resize_crop_mirror` gives the bits of `resize`, `crop` and `flip`, mirrored or not, for a batch and for one image."""
     if device == "gpu":

@@ -117,7 +117,7 @@ def random_call(pick, rng):
 def test_random_arguments_as_dali(dali, seed):
     pick, rng = random.Random(seed), np.random.default_rng(seed)
     good = 0
-    trials = repeated(150, 50)
+    trials = repeated(150, 30)
     for _ in trials:
         call, note = random_call(pick, rng)
         good += check_same(dali, call, note=note)

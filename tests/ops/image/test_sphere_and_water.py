@@ -62,6 +62,7 @@ def test_a_photograph_as_dali(dali, op):
 
 
 @pytest.mark.parametrize("op", OPERATORS)
+@pytest.mark.drawn(1)
 def test_a_constant_mask(op, emulated_gpu):
     """DALI gives other memory for 0."""
     displaced = getattr(ndd, op)

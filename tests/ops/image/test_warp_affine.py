@@ -148,6 +148,7 @@ def test_images_with_several_matrices_make_videos_as_dali(dali, what):
 
 
 @pytest.mark.parametrize("what", ["sizes", "filters"])
+@pytest.mark.drawn(1)
 def test_images_with_several_matrices_on_the_gpu(emulated_gpu, what):
     expected = [np.asarray(sample) for sample in matrices_for_images(ndd, what)]
 
@@ -232,6 +233,7 @@ def test_opencv_with_its_origin():
 
 
 @pytest.mark.parametrize(("layout", "pair"), layouts_and_pairs("HWC", "FHWC", "DHWC"))
+@pytest.mark.drawn(1)
 def test_gpu_as_cpu(emulated_gpu, layout, pair):
     rng = np.random.default_rng(6)
     axes = 3 if "D" in layout else 2

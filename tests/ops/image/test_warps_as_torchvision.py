@@ -43,6 +43,7 @@ def matrix_of(case):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.drawn(1)
 def test_affine_maps_of_a_ragged_batch(kind, dtype, device, request):
     if device == "gpu":
         request.getfixturevalue("emulated_gpu")
@@ -69,6 +70,7 @@ def test_affine_maps_of_a_ragged_batch(kind, dtype, device, request):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
 @pytest.mark.parametrize("device", ["cpu", "gpu"])
+@pytest.mark.drawn(1)
 def test_perspectives_of_a_ragged_batch(kind, dtype, device, request):
     if device == "gpu":
         request.getfixturevalue("emulated_gpu")

@@ -76,6 +76,7 @@ def test_bfloat16():
 
 @pytest.mark.parametrize("source", [*NAMES, "bfloat16"])
 @pytest.mark.parametrize("target", ["u8", "i64", "f16", "f32", "bool", "bfloat16"])
+@pytest.mark.drawn(1)
 def test_gpu_equals_cpu(emulated_gpu, source, target):
     dtype = ndd.bfloat16 if target == "bfloat16" else TYPES[target]
     x = ndd.batch(ragged("f32" if source == "bfloat16" else source))

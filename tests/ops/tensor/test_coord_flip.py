@@ -90,6 +90,7 @@ def test_numbers_that_stay_stay_as_they_are():
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3])
+@pytest.mark.drawn(1)
 def test_gpu_as_cpu(emulated_gpu, columns):
     batch = ndd.batch(points(columns))
     arguments = {"flip_x": ndd.batch([1, 0, 1]), "flip_y": 1, "flip_z": 1, "center_y": 0.25}

@@ -10,6 +10,7 @@ from ndd._execution.threads import ThreadPool
 
 
 @pytest.mark.parametrize("form", ["whole", "ragged", "one", "small", "empty", "apart"])
+@pytest.mark.drawn(1)
 def test_every_form_arrives(emulated_gpu, monkeypatch, form):
     """A batch of 4 MB and more is shared between threads, a small one is not; either way it is what it was."""
     shapes = {"whole": [(700, 500)] * 4, "ragged": [(900, 400), (10, 3), (0, 7), (333, 1111)], "one": [(1500, 700)],

@@ -63,7 +63,7 @@ def test_types(dali, source, target):
 
 
 @pytest.mark.parametrize("shape", [(40, 50, 3), (7, 3), (3, 10, 4, 9), (11,), (1, 1), (0, 3)])
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 def test_axes(dali, shape):
     for kind in ("f32", "u8"):
         x = values(kind, shape)
@@ -155,6 +155,7 @@ def test_names_the_sample_that_does_not_fit():
 
 @pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("strided", [True, False])
+@pytest.mark.drawn(1)
 def test_samples_in_turn(strided, compiled, monkeypatch, tasks):
     """Ragged, with empty ones; what is worked out, numbers, arrays of each sample, and numbers of the whole batch."""
     if not compiled:

@@ -30,7 +30,7 @@ INPUTS = [
 
 
 @pytest.mark.parametrize("axis", [-2, -1, 0, 1, 2, 3])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_shapes(dali, axis):
     for x in INPUTS:
         for classes in (0, 1, 3):
@@ -87,6 +87,7 @@ def test_large_labels_have_no_class():
 
 
 @pytest.mark.parametrize("source", ["u8", "i64", "u64", "f32"])
+@pytest.mark.drawn(1)
 def test_gpu_equals_cpu(emulated_gpu, source):
     rng = np.random.default_rng(0)
     low = 0 if source[0] == "u" else -2

@@ -60,7 +60,7 @@ def random_call(pick, rng):
 @pytest.mark.drawn(2)
 def test_random_arguments_as_dali(dali, seed):
     pick, rng = random.Random(seed), np.random.default_rng(seed)
-    for _ in repeated(150, 50):
+    for _ in repeated(150, 30):
         call, note = random_call(pick, rng)
         check_same(dali, call, note=note)
 
@@ -82,6 +82,7 @@ def test_misuse_as_dali(dali, arguments):
 
 
 @pytest.mark.parametrize("kind", ["uint8", "float16", "int64", "bool", "bfloat16"])
+@pytest.mark.drawn(1)
 def test_gpu_as_cpu(emulated_gpu, kind):
     samples = [np.arange(np.prod(s)).reshape(s) for s in ((2, 3, 1), (4, 1, 2), (1, 1, 1))]
     batch = ndd.cast(ndd.batch(samples), dtype=ndd.dtype(kind if kind == "bfloat16" else np.dtype(kind)))

@@ -150,7 +150,7 @@ def test_more_axes_than_dali():
 
 
 @pytest.mark.parametrize("axes", [[0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]])
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(1)
 def test_gpu_as_cpu(emulated_gpu, axes):
     samples = [np.random.default_rng(2).random(s, np.float32) for s in ((6, 9, 8), (5, 8, 11))]
     batch = ndd.batch(samples)
@@ -175,6 +175,7 @@ def test_axes_that_stay_as_they_are(dali, name):
 
 
 @pytest.mark.parametrize("kind", [1, 5])
+@pytest.mark.drawn(1)
 def test_numbers_in_a_row_on_the_gpu(emulated_gpu, kind):
     batch = ndd.batch([np.random.default_rng(n).random(n, np.float32) for n in (9, 14)])
     arguments = {"scales": [1.7], "interp_type": ndd.types.DALIInterpType(kind)}

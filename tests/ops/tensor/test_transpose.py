@@ -71,7 +71,7 @@ def test_arguments_as_dali(dali, arguments, layout):
 
 def test_gpu_as_cpu(emulated_gpu):
     rng = np.random.default_rng(3)
-    for kind in drawn(("float16", "uint8", "int64"), 1, "transpose on GPUs"):
+    for kind in drawn(("float32", "float16", "uint8", "int64"), 1, "transpose on GPUs"):
         batch = ndd.batch([random_array(rng, (h, 3, 4, 2), kind) for h in (1, 5, 2)])
         for order in itertools.permutations(range(4)):
             on_cpu, on_gpu = ndd.transpose(batch, perm=order), ndd.transpose(batch.gpu(), perm=order)
