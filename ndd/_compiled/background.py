@@ -7,7 +7,8 @@ such as a JPEG, is no time of its fallback, but `Kernel.urgency`.) A kernel whos
 CPU time that the program leaves. The fallback of a loop calls the kernels inside the loop, one sample after the other: these
 are not compiled by themselves, and the time of their fallbacks counts for the loop. Once a fallback has taken some seconds,
 calls wait for the kernel while it is being compiled, because fallbacks take the processor and the interpreter from the
-compiler. While another program of the machine compiles a kernel, others are compiled here.
+compiler; from the second batch on, while all CPUs compile. While another program of the machine compiles a kernel, others are
+compiled here.
 
 If no kernel is on disk, all processes but one begin with a few kernels that nearly every program needs (`early_kernels.py`). What
 the program asks for comes first, interrupts them if it has waited for a second, and takes the place of the same early kernel. The
@@ -47,6 +48,10 @@ _SOON = 2.0  # seconds of compiling that may be lost for a kernel with a longer 
 _LATER = 0.1  # seconds between checks of whether another process has compiled something
 _ELSEWHERE = 5.0  # seconds that another program is taken to compile a kernel, after it was found to do so
 _PATIENCE = 2.0  # seconds of fallbacks, of all threads together, before calls wait for the compiler
+_PATIENCE_IF_FULL = (
+    1.2  # the same with the urgency, while all CPUs compile: a fallback delays them by the time that it takes
+)
+_FIRST = 0.2  # seconds of a fallback before that
 _OVER = 5.0  # seconds in which calls that have begun before a loop was compiled end
 _LITTLE = 0.2  # seconds of a fallback, below which its kernel leaves the CPUs to the program
 
@@ -68,6 +73,7 @@ class Job:
         inside: the kernels that it calls, directly or not.
         urgency: seconds by which it comes before others.
         spent: seconds that the fallback has taken.
+        left: seconds that other code took for what the fallback left to it.
         begun: when a process began to compile it.
         stopping: whether the process has been asked to stop.
         later: the earliest time to start it.
@@ -89,7 +95,7 @@ class Job:
         self.begun = 0.0
         self.stopping = False
         self.urgency = urgency
-        self.spent = 0.0
+        self.spent = self.left = 0.0
         self.later = 0.0
         self.early = early
         self.ended: float | None = None
@@ -191,16 +197,24 @@ class Background:
     def _compiling(self) -> list[Job]:
         return [*([] if self._job is None else [self._job]), *self._running.values()]
 
-    def await_if_slow(self, job: Job) -> None:
+    def await_if_slow(self, job: Job, inside: bool = False) -> None:
         """Waits while the job is being compiled, if its fallback has taken long; or is expected to, if another program compiles
-        it: programs that start together would all compute by fallbacks what one of them compiles."""
+        it: programs that start together would all compute by fallbacks what one of them compiles. `inside`: the call is for a
+        part of a batch, of which the fallback of the job has already made others."""
         while job.ended is None and self._end is None:
             elsewhere = job not in self._compiling()
             if elsewhere and time.monotonic() > job.later + _ELSEWHERE:
                 break
-            if (job.waited() if elsewhere else job.spent) <= _PATIENCE:
+            patient = (job.waited() if elsewhere else job.spent) <= _PATIENCE
+            if patient and (elsewhere or inside or not self._delays_compilers(job)):
                 break
             time.sleep(_LATER / 10)
+
+    def _delays_compilers(self, job: Job) -> bool:
+        """Whether processes compile on all CPUs, or will at once, while an urgent kernel's fallback takes long."""
+        if not job.urgency or job.spent + job.left <= _FIRST or job.waited() + job.left <= _PATIENCE_IF_FULL:
+            return False
+        return self.workers.cpus <= len(self._running) + len([other for other in list(self._jobs) if not other.early])
 
     def count(self) -> int:
         """The number of kernels that wait or are being compiled."""
@@ -423,12 +437,14 @@ class Fallback(NamedTuple):
         kernel: the kernel.
         inside: gives the kernels that it calls, directly or not.
         urgency: seconds by which it comes before others.
+        leaves: see `Kernel.leaves`.
     """
 
     computes: Callable[..., Any]
     kernel: Any
     inside: Callable[[], Collection[Any]]
     urgency: float
+    leaves: Callable[..., float] | None = None
 
 
 def with_fallback(
@@ -449,7 +465,7 @@ def with_fallback(
         kinds = tuple([dispatcher.typeof_pyval(value) for value in args])
         job = waiting.get(kinds)
         if job is not None and job.ended is None:
-            background.await_if_slow(job)
+            background.await_if_slow(job, fallback.kernel in job.inside)
         if job is None or (job.ended is not None and time.monotonic() - job.ended > _OVER):
             if kinds in failed or not background.allowed or cache.has_file(kinds, dispatcher.targetctx):
                 return compile_for(*args)
@@ -464,6 +480,8 @@ def with_fallback(
             return compile_for(*args)
 
         def silent(*args: Any) -> Any:
+            if fallback.leaves is not None:
+                job.left += fallback.leaves(*args)
             with job.answering(), np.errstate(all="ignore"):  # compiled kernels do not warn of infinities either
                 return fallback.computes(*args)
 

@@ -88,7 +88,13 @@ class Worker:
 
 
 class Workers:
-    """The processes of this program."""
+    """The processes of this program.
+
+    Attributes:
+        cpus: the number of CPUs when they were started.
+    """
+
+    cpus = 1 << 30
 
     def __init__(self) -> None:
         self._workers: list[Worker] = []
@@ -97,12 +103,13 @@ class Workers:
 
     def start(self, folder: Path | None) -> None:
         """Starts the processes, unless they run or cannot be had."""
-        count = min(_MOST, cpu_count())
         if self._workers and folder not in (None, self._folder):  # NDD_CACHE_DIR was set after the import
             self.close()
             self._possible = True
         if self._workers or not self._possible or folder is None:
             return
+        self.cpus = cpu_count()
+        count = min(_MOST, self.cpus)
         if count < 2 or getattr(sys, "frozen", False) or not try_lock(folder, _LOCK):
             self._possible = False
             return

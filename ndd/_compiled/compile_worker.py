@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Sequence
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 from ndd._compiled.background import background
 from ndd._compiled.compile_processes import ASIDE, ENDED, READY, STOP
@@ -27,6 +28,7 @@ def run(numbers: Sequence[int]) -> None:
     """Imports numba, forks a process for each of these open files, and ends after them."""
     from numba.core.registry import cpu_target
 
+    emit_sooner()
     gc.disable()  # a fifth of the time to compile
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
@@ -45,6 +47,20 @@ def run(numbers: Sequence[int]) -> None:
     with contextlib.suppress(ChildProcessError):
         while True:
             os.wait()
+
+
+def emit_sooner() -> None:
+    """Sets the level at which LLVM turns optimised code into machine code from 3 to 2, before anything is compiled: it takes a
+    third less time, and the code of the kernels that resize and that decode JPEGs is as fast."""
+    from numba.core.codegen import JITCPUCodegen
+
+    choose = JITCPUCodegen._customize_tm_options
+
+    def chosen(self: Any, options: dict[str, Any]) -> None:
+        choose(self, options)
+        options["opt"] = 2
+
+    JITCPUCodegen._customize_tm_options = chosen
 
 
 def _serve(connection: Connection) -> None:

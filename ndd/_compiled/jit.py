@@ -90,10 +90,12 @@ class Kernel(Compiled):
 
     Attributes:
         urgency: seconds that other work loses while its fallback answers: it is compiled so much earlier.
+        leaves: gives the seconds that other code takes for a call which its fallback leaves to it.
         usual: gives arguments of the types that nearly all programs have, of a loop of `early_kernels.py`.
     """
 
     urgency = 0.0
+    leaves: Callable[..., float] | None = None
     usual: Callable[[], tuple[Any, ...]]
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]):
@@ -226,7 +228,7 @@ class Kernel(Compiled):
         if self._fallback is None:
             return None
         inside = functools.cache(lambda: frozenset(self._reached({})) - {self})
-        return Fallback(self._fallback, self, inside, self.urgency)
+        return Fallback(self._fallback, self, inside, self.urgency, self.leaves)
 
     def as_message(self) -> Any:
         """Its function and options, then the values that it names."""

@@ -134,7 +134,7 @@ def without_repetitions(target: Any) -> Iterator[None]:
     """Meanwhile numba looks only into its registries for new definitions, and does not import all that defines some again; and it
     has faster functions for a few of its own."""
     changes = _changes()
-    before = [(owner, name, vars(owner)[name]) for owner, name, _ in changes]
+    before = [(owner, name, vars(owner).get(name)) for owner, name, _ in changes]
     target.refresh()
     contexts = (target, target.typing_context)
     for context in contexts:
@@ -144,8 +144,11 @@ def without_repetitions(target: Any) -> Iterator[None]:
     try:
         yield
     finally:
-        for change in before:
-            setattr(*change)
+        for owner, name, value in before:
+            if value is None:  # it was inherited
+                delattr(owner, name)
+            else:
+                setattr(owner, name, value)
         for context in contexts:
             del context.load_additional_registries
 
@@ -167,6 +170,7 @@ def _changes() -> list[tuple[Any, str, Any]]:
     from numba.core.postproc import PostProcessor
     from numba.core.runtime.context import NRTContext
     from numba.core.target_extension import Target
+    from numba.core.types.abstract import _TypeMetaclass
 
     analyse, delete, size_of = PostProcessor.run, lowering.Lower.delvar, base.BaseContext.get_abi_sizeof
     start, end = event.start_event, event.end_event
@@ -189,18 +193,24 @@ def _changes() -> list[tuple[Any, str, Any]]:
                 references += get_meminfos(self, builder, part, field(value))
         return references
 
-    simple = {str, int, bool, float, type(None), ir.Loc, ir.Scope}
+    simple: set[type] = set()
 
     def list_variables(self: Any, value: Any) -> list[Any]:
         """Calls no function for a variable or a plain value, of which most instructions consist."""
-        if isinstance(value, ir.Var):
-            return [value]
-        if isinstance(value, ir.Inst):
-            return value.list_vars()
-        if not isinstance(value, dict | list | tuple):
+        kind = type(value)
+        if kind is dict:
+            value = value.values()
+        elif kind is not list and kind is not tuple:
+            if isinstance(value, ir.Var):
+                return [value]
+            if isinstance(value, ir.Inst):
+                return value.list_vars()
+            if isinstance(value, dict | list | tuple):
+                return list_variables(self, list(value.values() if isinstance(value, dict) else value))
+            simple.add(kind)
             return []
         variables = []
-        for part in value.values() if isinstance(value, dict) else value:
+        for part in value:
             kind = type(part)
             if kind is ir.Var:
                 variables.append(part)
@@ -254,6 +264,8 @@ def _changes() -> list[tuple[Any, str, Any]]:
         (PostProcessor, "run", run),
         (NRTContext, "get_meminfos", get_meminfos),
         (ir.Inst, "_rec_list_vars", list_variables),
+        (_TypeMetaclass, "__instancecheck__", type.__instancecheck__),  # no class of types is an abstract one
+        (llvm.Type, "__call__", lambda kind, value: llvm.Constant(kind, value)),  # numba's imports `Constant` each time
         (lowering.Lower, "delvar", delvar),
         (lowering, "new_error_context", Context),
         (typeinfer, "new_error_context", Context),

@@ -84,6 +84,7 @@ def loop_over_samples(kernel: Kernel) -> Kernel:
     loop = _loops.get(kernel)
     if loop is None:
         loop = SampleLoop(template_of(_each, kernel.function, "_loop", kernel=kernel), kernel)
+        loop.urgency = kernel.urgency
         if kernel.has_fallback():
             loop.fallback(functools.partial(_by_fallback, kernel))
         _loops[kernel] = loop

@@ -183,6 +183,9 @@ def joined(loop: Kernel | Callable[..., Any]) -> Kernel | Callable[..., Any]:
             entry.fallback(functools.partial(_alone, lambda: loop.run_fallback))
         entry.interpreted_as(functools.partial(_alone, loop.in_python))
         entry.urgency = loop.urgency
+        leaves = loop.leaves
+        if leaves is not None:
+            entry.leaves = lambda board, helpers, counter, limit, arguments: leaves(counter, limit, *arguments)
     return entry
 
 

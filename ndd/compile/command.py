@@ -183,6 +183,9 @@ def _without_gpu(begin: Callable[[], None] | None) -> None:
     os.environ["CUDA_VISIBLE_DEVICES"] = "-1"  # not "", which Windows treats as an unset variable
     if begin is not None:
         begin()
+    from ndd._compiled.compile_worker import emit_sooner
+
+    emit_sooner()
     _quiet()
 
 

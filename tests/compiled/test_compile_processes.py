@@ -165,6 +165,54 @@ def test_calls_wait_for_a_process_too_once_a_fallback_has_taken_long(monkeypatch
     assert done == ["a"]
 
 
+def _waits(background, job, **more):
+    waiting = threading.Thread(target=background.await_if_slow, args=(job,), kwargs=more, daemon=True)
+    waiting.start()
+    waiting.join(0.1)
+    return waiting.is_alive()
+
+
+def test_calls_wait_earlier_while_all_cpus_compile(monkeypatch):
+    """Each second of a fallback, and of what it leaves to other code, is then a second of the compiler."""
+    processes = Processes(monkeypatch, count=2)
+    processes.answers |= {b"a": STOPPED, b"b": STOPPED}
+    background, job = processes.background, processes.job("a", [], urgency=1.1)
+    processes.begin(job)
+    background.do(processes.job("b", []))
+    while len(background._running) < 2:
+        pass
+    processes.workers.cpus = 2
+    job.left = 0.1
+    assert not _waits(background, job)  # few pictures, as in a notebook
+    job.left = 0.3
+    assert _waits(background, job)
+    assert not _waits(background, job, inside=True)  # the first batch ends
+    job.urgency = 0.1
+    assert not _waits(background, job)
+    job.spent = 1.0
+    assert _waits(background, job)
+    processes.workers.cpus = 3
+    assert not _waits(background, job)
+    background.do(processes.job("c", []))  # it is begun at once when another one ends
+    assert _waits(background, job)
+    job.ended = 0.0
+    for worker in list(background._running):
+        worker.stop()
+    background.finish()
+
+
+def test_machine_code_is_emitted_at_the_second_level(monkeypatch):
+    class Codegen:
+        def _customize_tm_options(self, options):
+            options["cpu"] = "host"
+
+    options = {"opt": 3}
+    monkeypatch.setattr("numba.core.codegen.JITCPUCodegen", Codegen)
+    compile_worker.emit_sooner()
+    Codegen()._customize_tm_options(options)
+    assert options == {"cpu": "host", "opt": 2}
+
+
 def test_the_end_of_a_program_ends_its_processes(monkeypatch):
     """It waits for what is nearly done: `test_ends_of_programs.py`."""
     processes, done = Processes(monkeypatch), []

@@ -5,17 +5,20 @@ import os
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from pretended_processes import Processes
 
-from ndd._compiled import kernel_messages
+from ndd._compiled import background, kernel_messages
 from ndd._compiled.background import Background
 from ndd._compiled.compile_processes import STOPPED
 from ndd._compiled.early_kernels import EARLY, EarlyKernel
 from ndd._compiled.thread_team import joined
 from ndd.bench.loop_sides import operators
 from ndd.compile.programs import _photographs
+from ndd.decoders.jpeg import baseline
 
 
 def test_they_are_those_of_the_loop_of_the_readme():
@@ -32,6 +35,23 @@ def test_they_are_those_of_the_loop_of_the_readme():
         assert not early.is_this(kernel, kinds[1:])
         assert not early.is_this(joined(kernel), kinds)
     assert not EarlyKernel("ndd.no_such_module", "f").is_this(kernel, kinds)
+
+
+def test_what_the_kernel_of_jpegs_leaves_to_other_libraries_counts(monkeypatch):
+    """Its fallback does nothing, so its time says nothing."""
+    jobs, order, pictures = [], np.array([0, 2]), np.zeros((3, baseline.NUMBERS), np.int64)
+    pictures[:, 1] = 50_000_000  # bytes of each file
+    arguments = (None, 0, None, 2, (order, pictures, None, None, None))
+    monkeypatch.setattr(background.background, "allowed", True)
+    monkeypatch.setattr(Background, "do", lambda self, job, *_: jobs.append(job))
+    dispatcher = SimpleNamespace(typeof_pyval=type, targetctx=None, overloads={})
+    cache = SimpleNamespace(has_file=lambda *_: False, folder=None)
+    fallback = joined(baseline.decode_loop)._with_what_it_calls()
+    guarded = background.with_fallback(dispatcher, cache, fallback, lambda _: None, pytest.fail)
+    for calls in (1, 2):
+        assert not guarded(*arguments)(*arguments)
+        assert [job.left for job in jobs] == [pytest.approx(1.8 * calls)]
+    assert jobs[0].spent < 1.0
 
 
 class Early:

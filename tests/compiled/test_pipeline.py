@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from numba.core.caching import NullCache
 
+from ndd._compiled import pipeline
 from ndd._compiled.intrinsics import array_at, empty, zeros
 from ndd._compiled.jit import kernel
 
@@ -147,15 +148,33 @@ def test_an_error_is_raised():
         checked(ROWS, 3)
 
 
+def test_the_variables_of_an_instruction_are_numbas():
+    """Of every instruction of functions with tuples, slices, closures and calls."""
+    from numba.core import bytecode, interpreter, ir
+
+    list_variables = next(new for owner, name, new in pipeline._changes() if name == "_rec_list_vars")
+    seen = 0
+    for function in (views_only, filled_after, with_a_list, with_a_closure, checked):
+        identity = bytecode.FunctionIdentity.from_function(function.function)
+        blocks = interpreter.Interpreter(identity).interpret(bytecode.ByteCode(identity)).blocks
+        for statement in [each for block in blocks.values() for each in block.body]:
+            for part in (vars(statement), [statement, (statement,), 1], statement.loc):
+                assert list_variables(statement, part) == ir.Inst._rec_list_vars(statement, part)
+            seen += len(list_variables(statement, vars(statement)))
+    assert seen > 100
+
+
 def test_numba_itself_is_as_before():
     import numba
     from numba.core import ir, postproc
     from numba.core.registry import cpu_target
     from numba.core.runtime import context
+    from numba.core.types.abstract import _TypeMetaclass
 
     row_sum(ROWS[0])
     methods = (postproc.PostProcessor.run, context.NRTContext.get_meminfos, ir.Inst._rec_list_vars)
     assert {method.__module__.split(".")[0] for method in methods} == {"numba"}
+    assert "__instancecheck__" not in vars(_TypeMetaclass)
     assert "load_additional_registries" not in vars(cpu_target.target_context)
 
     @numba.njit

@@ -75,6 +75,9 @@ def _usual_fields():
 
 decode_loop.fallback(lambda *args: False)
 decode_loop.usual = _usual_fields
+decode_loop.leaves = lambda counter, limit, order, pictures, *_: (
+    1.8e-8 * pictures[order, 1].sum()
+)  # by the bytes of files
 decode_loop.urgency = 1.4  # other libraries, which decode meanwhile, take twice as long: no time of this fallback
 
 

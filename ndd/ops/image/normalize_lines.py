@@ -152,6 +152,9 @@ def _move_pixels(values, out, n, own, channels, mirror, fill):
                 out[x * channels + c] = values[s + c] if c < own else fill[c]
 
 
+normalize.urgency = 0.9  # before threads join loops: NumPy takes 0.3 s for 64 photographs
+
+
 @normalize.fallback
 def _(image, out, geometry, mirror, mean, gain, shift, fill, limits, half, by_pixel):
     size, start, extent, step_in, step_out = geometry
