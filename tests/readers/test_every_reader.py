@@ -102,7 +102,7 @@ def orders(draw, of_epochs):
     return size, draw(st.sampled_from([None, 1, 2, 3, 8, 40])), result
 
 
-@every_reader
+@pytest.mark.parametrize("name", [name for name in NAMES if name in DATASETS and DATASETS[name].dali])
 @pytest.mark.oracle
 @pytest.mark.filterwarnings("ignore:.*random_shuffle draws from")
 @settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
@@ -110,8 +110,6 @@ def orders(draw, of_epochs):
 @pytest.mark.drawn(3)
 def test_order_against_dali(made, name, data):
     dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
-    if not DATASETS[name].dali:
-        pytest.skip("DALI reads this on a GPU only")
     of_epochs = kind_of(name)._has_epoch_shuffle and DATASETS[name].dali_shuffles
     size, batch, options = data.draw(orders(of_epochs))
     ours, theirs = (reader_of(name, made(name, size), package, **options) for package in (ndd, dali))
@@ -215,14 +213,12 @@ def test_outputs_on_the_gpu_are_declared(made, name):
 
 
 @pytest.mark.drawn(3)
-@every_reader
+@pytest.mark.parametrize("name", [name for name in NAMES if name in DATASETS and "gpu" in kind_of(name).devices])
 @pytest.mark.parametrize("batch", MODES)
 def test_outputs_are_delivered_on_the_gpu(made, name, batch, emulated_gpu):
     """What is declared to follow the device, and no more, equal to what is read on the CPU; several epochs, so that
     batches also come from a lookahead."""
     kind = kind_of(name)
-    if "gpu" not in kind.devices:
-        pytest.skip("a reader of the CPU")
     arguments = made(name, 5)
     device = "gpu" if emulated_gpu.real else "gpu:1"
     declared = kind.outputs(**arguments, device=device)
