@@ -130,18 +130,10 @@ def share() -> str | None:
         except OSError:  # a name of more than 107 bytes: each worker starts its own
             return None
         numbers = [programs.fileno(), workers.fileno()]
-        process = _started(*map(str, numbers), pass_fds=numbers)
-    atexit.register(_end, process, folder)
+        _started(*map(str, numbers), pass_fds=numbers)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.environ[_ADDRESS] = f"{folder}/socket"
     return f"{folder}/workers"
-
-
-def _end(process: subprocess.Popen[bytes], folder: str) -> None:
-    """Its times and its children's count as this process's."""
-    process.stdin.close()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        process.wait(10)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def _started(*arguments: str, **options) -> subprocess.Popen[bytes]:
@@ -154,10 +146,12 @@ def _started(*arguments: str, **options) -> subprocess.Popen[bytes]:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends it. Its times and those of its children then count as this process's."""
     for file in (process.stdin, process.stdout):
         if file is not None:
             file.close()
-    process.wait()
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        process.wait(10)
 
 
 _ADDRESS = "NDD_TEST_WARM_INTERPRETER"
