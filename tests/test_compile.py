@@ -254,6 +254,30 @@ def test_kernel_texts_are_collected_without_the_gpu_of_the_machine():
     assert len(names) >= 4
 
 
+_OF_LARGER_BATCHES = """
+import ndd
+from ndd.bench.libraries import finish
+from ndd.compile import command
+
+for name in ("reductions.sum", "reductions.max", "normalize"):
+    texts, _ = command._texts([name])  # the compiler that takes texts goes on after it
+    before = len(texts)
+    for count in (2, 50, 100):
+        finish(command._CALLS[name](ndd, command._inputs("gpu", count)))
+    print(name, before, len(texts))
+"""
+
+
+def test_kernel_texts_are_those_of_larger_batches_too():
+    """Reductions divide few samples among more threads than many."""
+    told = warm_interpreter.run(_OF_LARGER_BATCHES, has_ndd=True)
+    assert told.returncode == 0, told.stderr
+    for line in told.stdout.splitlines():
+        _, before, after = line.split()
+        assert int(before) == int(after) > 0, line
+    assert told.stdout.count("\n") == 3
+
+
 def test_processes_that_compile_see_no_gpu_and_the_end_of_one_is_a_sentence(monkeypatch):
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
     seen = []

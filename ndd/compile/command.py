@@ -26,6 +26,8 @@ from ndd.compile.programs import PROGRAMS, USUAL, run_program
 from ndd.demo.progress import Bar
 
 _SAMPLES = 2
+_MANY = 64  # samples, with which kernels on a GPU share their work differently
+_BY_COUNT = re.compile(r"(reductions\.|normalize\b)")  # the calls for which that is so
 _CALLS = {**of_operators.CALLS, **of_operators.FOR_WHEELS}
 
 
@@ -237,11 +239,11 @@ def _call_and_compile(name: str) -> str:
 
 
 @functools.cache
-def _inputs(device: str) -> Any:
+def _inputs(device: str, count: int = _SAMPLES) -> Any:
     import ndd
     from ndd.bench.operator_inputs import arrays, inputs
 
-    return inputs(ndd, arrays(None, _SAMPLES), device, ndd.types)
+    return inputs(ndd, arrays(None, count), device, ndd.types)
 
 
 def _first_line(error: Exception) -> str:
@@ -296,6 +298,8 @@ def _texts(calls: Collection[str]) -> tuple[dict[str, str], dict[str, str]]:
             continue
         try:
             finish(_CALLS[name](ndd, _inputs("gpu")))
+            if _BY_COUNT.match(name):
+                finish(_CALLS[name](ndd, _inputs("gpu", _MANY)))
         except Exception as error:  # not for the GPU, or it needs a real one
             failed[name] = _first_line(error)
             continue
