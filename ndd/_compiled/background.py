@@ -317,7 +317,7 @@ class Background:
 
     def _are_nearly_done(self) -> bool:
         """Whether the end of the program still waits for a kernel in another process."""
-        return any([self._is_nearly_done(job.begun, _LAST) for job in self._running.values() if not job.early])
+        return any([self._is_nearly_done(job.begun, _LAST) for job in list(self._running.values()) if not job.early])
 
     def compile_elsewhere(self, message: Callable[[], bytes | None]) -> None:
         """Lets another process compile a kernel for a call that waits, if one is free."""

@@ -130,7 +130,7 @@ def test_a_kernel_that_costs_nothing_yet_makes_room_before_an_early_one(started)
     while not done:
         pass
     assert started.asked[:3] == [b"early a", b"c", b"d"]
-    assert [job.message() for job in started.background._running.values() if job.early] == [b"early a"]
+    assert [job.message() for job in list(started.background._running.values()) if job.early] == [b"early a"]
     started.background.finish()
 
 
