@@ -48,7 +48,6 @@ class interrupted:
         self._after_call.discard(id(frame.f_back))  # the call was one of Python code: no look after it
         if not frame.f_globals.get("__name__", "").startswith(("ndd.", "threading", "concurrent.futures")):
             return None
-        frame.f_trace_opcodes, frame.f_trace_lines = True, False
         self._look(frame)
         last = -1
 
@@ -66,4 +65,6 @@ class interrupted:
                     self._after_call.add(id(frame))
             return within
 
+        # In this order: from Python 3.13 on, a frame without a function of its own gets no opcodes.
+        frame.f_trace, frame.f_trace_lines, frame.f_trace_opcodes = within, False, True
         return within

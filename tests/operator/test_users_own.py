@@ -176,15 +176,17 @@ def test_no_kernel():
 
 @pytest.mark.parametrize("threads", [1, 4])
 def test_waiting_for_its_own_result_is_an_error(threads):
-    asked = {}
+    asked, returned = {}, threading.Event()
 
     def kernel(image, out):
-        time.sleep(0.01)  # so that the pool's threads take part, and the call has returned
+        returned.wait(30)
+        time.sleep(0.01)  # so that the pool's threads take part
         asked["result"].evaluate()
 
     with ndd.EvalContext(num_threads=threads):
         x = images()
         asked["result"] = with_roles(cpu=kernel)(x)
+        returned.set()
         with pytest.raises(
             RuntimeError, match="mine: sample 0: the operator asks for its own result while it computes it"
         ):

@@ -365,9 +365,13 @@ def test_many_servers_leave_nothing():
     wait_until(lambda: not [t for t in threading.enumerate() if t not in before and t.name.startswith(names)])
 
 
+def _ragged_first(i):
+    return np.zeros(1 + i % 2 if i < 4 else 1)
+
+
 def test_ragged_outputs_are_told(server):
     """The next batch is as ever."""
-    ragged = proxy_data.Made(server.proxy, lambda i: np.zeros(1 + i % 2 if i < 4 else 1))
+    ragged = proxy_data.Made(server.proxy, _ragged_first)
     loop = iter(dali_proxy.DataLoader(server, ragged, batch_size=4, num_workers=1))
     with pytest.raises(RuntimeError, match=r"Output 0 .* different shapes, \[\(1,\), \(2,\)"):
         next(loop)
