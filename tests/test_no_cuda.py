@@ -9,7 +9,7 @@ import textwrap
 import warm_interpreter
 
 _BLOCK = """
-import importlib.abc, sys
+import importlib.abc, importlib.util, sys
 
 class Absent(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
@@ -18,6 +18,15 @@ class Absent(importlib.abc.MetaPathFinder):
 
 ABSENT = set(sys.argv[1:])
 sys.meta_path.insert(0, Absent())
+find_spec = importlib.util.find_spec
+
+def found(*name):
+    try:
+        return find_spec(*name)
+    except ImportError:
+        return None
+
+importlib.util.find_spec = found
 """
 CUDA_PACKAGES = ("cupy", "cupy_backends", "cupyx", "cuda", "numba_cuda", "triton")
 

@@ -13,7 +13,7 @@ T = TypeVar("T")
 # value's type has. The others stay missing, so that `callable`, `iter` and the like treat the proxy as they treat the value.
 _ALONE = (
     "call len length_hint getitem setitem delitem contains iter next reversed missing enter exit aenter aexit aiter anext "
-    "await index int float complex bytes round trunc floor ceil neg pos abs invert divmod rdivmod pow rpow ipow fspath "
+    "await buffer index int float complex bytes round trunc floor ceil neg pos abs invert divmod rdivmod pow rpow ipow fspath "
     "array array_ufunc array_function dlpack dlpack_device torch_function instancecheck subclasscheck"
 )
 _WITH_TWO = "add sub mul matmul truediv floordiv mod lshift rshift and or xor"

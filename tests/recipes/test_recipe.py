@@ -140,7 +140,7 @@ def test_printing_shows_the_steps(name):
     compile(recipe.source, name, "exec")
     document = getattr(ndd.recipes, name).__doc__
     assert "Equals" in document or "that of" in document
-    assert ("rng" in recipe.settings) == ("\n        rng: " in document)
+    assert ("rng" in recipe.settings) == ("\n    rng: " in inspect.cleandoc(document))
 
 
 def test_what_is_not_its_own_comes_out_as_it_was():
