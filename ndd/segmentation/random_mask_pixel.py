@@ -94,7 +94,7 @@ def _foreground(against: np.ndarray, equal: bool, kind: np.dtype) -> tuple[np.nd
     lowest = np.full(len(whole), least, kind)
     lowest[above] = whole[above].astype(kind) + kind.type(1)
     lowest[~some] = 1
-    return lowest, np.where(some, most, 0).astype(kind)
+    return lowest, np.where(some, kind.type(most), kind.type(0))
 
 
 @random_mask_pixel.cpu

@@ -223,7 +223,7 @@ def test_a_zero_in_a_path_is_an_error_and_does_not_end_it(tmp_path):
         contents, errors = read_files(paths)
         assert list(errors) == [len(names) - 1]
         assert isinstance(errors[len(names) - 1], OSError)
-        assert "null byte" in str(errors[len(names) - 1])
+        assert "null" in str(errors[len(names) - 1])
         if len(names) > 1:
             assert bytes(contents[0]) == b"abc"
     assert isinstance(statuses([str(tmp_path / "a\0b")])[0], OSError)
