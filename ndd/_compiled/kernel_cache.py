@@ -24,6 +24,7 @@ import functools
 import hashlib
 import json
 import os
+import re
 import sys
 import time
 import warnings
@@ -184,12 +185,19 @@ def _target(codegen: Any) -> dict[str, str]:
 
 @functools.cache
 def libraries() -> dict[str, str]:
-    """Versions of the libraries that compile kernels, and that kernels call."""
+    """Versions of the libraries that compile kernels, and that kernels call. Patch releases count as one version: pip installs
+    the newest, and a wheel's kernels run with those that come after it is built."""
     import llvmlite
     import numba
 
     python = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
-    return {"numba": numba.__version__, "llvmlite": llvmlite.__version__, "python": python}
+    return {"numba": _without_patch(numba.__version__), "llvmlite": _without_patch(llvmlite.__version__), "python": python}
+
+
+def _without_patch(version: str) -> str:
+    """`0.68` for `0.68.1`. Development versions and release candidates stay as they are."""
+    released = re.fullmatch(r"(\d+\.\d+)\.\d+", version)
+    return version if released is None else released[1]
 
 
 @functools.cache

@@ -13,7 +13,8 @@ The header says
     source     digest of everything that the code depends on: texts, constants, options, versions
     signature  the types of the arguments, as numba prints them
     target     "triple", "cpu" and "features" of LLVM's code
-    libraries  versions of "numba", "llvmlite" and "python" (the name of its binary interface, "cpython-311")
+    libraries  versions of "numba" and "llvmlite" without the number of the patch ("0.68"), and of "python" (the name of its
+               binary interface, "cpython-311")
     result     the type of the result (`linking.py` has the forms)
     constants  element types of arrays that the function creates for Python, in the same forms
     format     "object": an object file of the system's (ELF, Mach-O, COFF) with a function that Python calls; "bitcode":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import importlib
 import json
 import os
 import sys
@@ -55,7 +56,7 @@ def archived(folder, kept, **header):
 
 
 def _forget():
-    for cached in (kernel_archives.archive, kernel_archives.targets, kernel_cache._archives):
+    for cached in (kernel_archives.archive, kernel_archives.targets, kernel_cache._archives, kernel_cache.libraries):
         cached.cache_clear()
 
 
@@ -92,6 +93,23 @@ def test_other_libraries_are_told(package, caplog):
     assert compiled(package)
     (said,) = caplog.messages
     assert said.endswith(f"(The kernels of this package are for numba 0.1.2, and here is {libraries['numba']}.)")
+
+
+@pytest.mark.parametrize("library", ["numba", "llvmlite"])
+def test_later_patch_releases_run_the_kernels(package, caplog, monkeypatch, library):
+    module = importlib.import_module(library)
+    monkeypatch.setattr(module, "__version__", ".".join(module.__version__.split(".")[:2] + ["99"]))
+    try:
+        _forget()
+        assert not compiled(package)
+        assert not caplog.records
+        monkeypatch.setattr(module, "__version__", "99.0.0rc1")
+        _forget()
+        assert compiled(package)
+        assert "and here is 99.0.0rc1" in caplog.messages[0]
+    finally:
+        monkeypatch.undo()
+        _forget()
 
 
 def test_a_lesser_processor_is_told(package, caplog):
