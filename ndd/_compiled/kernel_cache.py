@@ -191,7 +191,11 @@ def libraries() -> dict[str, str]:
     import numba
 
     python = f"{sys.implementation.cache_tag}{getattr(sys, 'abiflags', '')}"
-    return {"numba": _without_patch(numba.__version__), "llvmlite": _without_patch(llvmlite.__version__), "python": python}
+    return {
+        "numba": _without_patch(numba.__version__),
+        "llvmlite": _without_patch(llvmlite.__version__),
+        "python": python,
+    }
 
 
 def _without_patch(version: str) -> str:
