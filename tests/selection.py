@@ -130,8 +130,6 @@ LONG = (
     "test_crop_mirror_normalize.py::test_gpu_pixels_of_all_channels",
     "test_crop_mirror_normalize.py::test_bfloat16_is_float32_rounded",
     "test_ported_code.py::test_a_program_gives_what_it_gives_with_dali[grey_or_not-]",
-    "test_killed.py::test_killed_loops_go_on",
-    "test_caches.py::test_new_shapes_and_constants_fill_nothing_for_ever",
     "test_media.py::test_some_mutated_files[JPEG by the kernel]",
     "test_recipes_on_gpu.py::test_a_recipe_is_worked_on_ahead_as_a_whole",
     "test_reductions.py::test_means_from_the_cpu_for_data_on_the_gpu",
