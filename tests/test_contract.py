@@ -62,7 +62,7 @@ def test_other_data_of_equal_shapes_gives_its_own_numbers(path, case, form):
 
 
 @pytest.mark.parametrize(("path", "case"), FIRST)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_other_data_of_equal_shapes_gives_its_own_numbers_on_the_gpu(path, case, emulated_gpu):
     op = OPERATORS[path]
     if not op.runs_on_gpu or decodes(op) or case.inputs == ():

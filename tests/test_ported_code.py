@@ -176,7 +176,7 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize(("program", "tolerance"), PROGRAMS.items(), ids=lambda p: getattr(p, "__name__", ""))
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 def test_a_program_gives_what_it_gives_with_dali(dali, program, tolerance):
     assert check_same(dali, program, tolerance or 1e-6)
 

@@ -234,7 +234,7 @@ def test_without_layout(path, case, dali):
 @sweep
 @pytest.mark.oracle
 @pytest.mark.parametrize(("path", "case"), FIRST)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_element_types(path, case, dali):
     if not case.oracle or public(dali, path) is None or case.inputs == ():
         pytest.skip("nothing to vary")

@@ -233,7 +233,7 @@ def both(monkeypatch):
 
 
 @pytest.mark.parametrize("name", [*CALLS, *OTHERS])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_what_stands_in_computes_the_same_bits(name, both):
     with ndd.EvalContext(num_threads=1):  # of samples that threads take in turn, nobody knows who takes which
         if name in OTHERS:

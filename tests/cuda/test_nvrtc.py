@@ -50,7 +50,7 @@ def texts_of(path, kernels):
 
 
 @pytest.mark.parametrize("path", PATHS)
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(3)
 def test_kernels_compile(path, kernels, nvrtc):
     (oldest, *later), turn = ARCHITECTURES, zlib.crc32(path.encode())
     texts = texts_of(path, kernels)

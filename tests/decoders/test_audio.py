@@ -98,7 +98,7 @@ def test_parts(kind):
         "WAV PCM_24", "WAV DOUBLE", "FLAC PCM_24", "OGG VORBIS", "OGG OPUS", "MP3 MPEG_LAYER_III", "ipod aac", "mp3 libmp3lame",
     ],
 )  # fmt: skip
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_parts_are_those_of_the_whole(kind):
     """Also in the last page of an Ogg file, in which libsndfile does not find its way, and where MPEG frames lean on others."""
     format, codec = kind.split()
@@ -214,7 +214,7 @@ PACKED = [
 
 
 @pytest.mark.parametrize(("format", "codec", "rate"), PACKED)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_what_ffmpeg_decodes_is_cut_off_or_has_a_bad_packet(format, codec, rate):
     """What is there is given: up to the cut, or but for some packets."""
     data = ffmpeg_file(format, codec, rate)

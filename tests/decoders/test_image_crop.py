@@ -33,7 +33,7 @@ WINDOWS = [
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("window", WINDOWS, ids=str)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_against_the_oracle(dali, window):
     for name in NAMES:
         data = made()[name]

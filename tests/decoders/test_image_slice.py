@@ -60,7 +60,7 @@ def check(dali, names, inputs, arguments):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("arguments", NAMED, ids=str)
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 def test_named_windows(dali, arguments):
     check(dali, FILES, (), arguments)
 

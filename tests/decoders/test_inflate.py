@@ -131,7 +131,7 @@ MOST = 2**63 - 1
     ],
     ids=str,
 )  # fmt: skip
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_numbers_that_wrap_lie_outside(device, how, chunk, emulated_gpu):
     value = ndd.tensor(packed(data("words", 50)), device=device)
     with pytest.raises(RuntimeError, match=f"chunk {chunk}, .* lies outside the"):

@@ -147,7 +147,7 @@ def nearly(result, expected):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 def test_as_with_dali(dali, program, tmp_path):
     if program.__name__.startswith("lmdb"):
         pytest.importorskip("lmdb")

@@ -155,7 +155,7 @@ def nearly(result, expected):
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
-@pytest.mark.drawn(8)
+@pytest.mark.drawn(4)
 def test_as_with_dali(dali, program, tmp_path):
     folders = {}
 

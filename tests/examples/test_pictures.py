@@ -214,6 +214,6 @@ def nearly(result, expected):
 
 
 @pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 def test_as_with_dali(dali, program):
     assert check_same(dali, program, close=nearly), "DALI cannot do it either"

@@ -72,7 +72,7 @@ NEAREST = {
 
 
 @pytest.mark.parametrize(("source", "size"), NEAREST)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_nearest_as_recorded(source, size, device):
     expected = NEAREST[source, size]
     line = np.arange(source, dtype=np.uint8)

@@ -109,7 +109,7 @@ def test_a_window_for_each_frame(device):
 
 @pytest.mark.parametrize("channels", [1, 3])
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_rows_of_less_than_a_register_and_more(dtype, channels, monkeypatch):
     """32 or 64 numbers are worked on at once, the last ones of a row twice."""
     monkeypatch.setattr(background, "allowed", False)

@@ -167,7 +167,7 @@ def test_threads_take_samples_in_turn(dtype, background_too, monkeypatch):
 
 
 @pytest.mark.parametrize("op", OPERATORS)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_empty_images(op, device):
     result = run(op, [numbers(0, (0, 5, 3)), numbers(0, (4, 5, 3))], "HWC", device)
     assert [a.shape for a in result] == [(0, 5, 3), (4, 5, 3)]

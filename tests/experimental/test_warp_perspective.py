@@ -43,7 +43,7 @@ def given_for(seed, m, channels):
 
 @pytest.mark.parametrize("kind", TYPES)
 @pytest.mark.parametrize("layout", ["HW", "HWC", "FHWC", "CHW", "FCHW", None])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_random_calls_are_bit_for_bit_those_of_dali(dali, layout, kind):
     for seed in range(25):
         rng = np.random.default_rng(seed)

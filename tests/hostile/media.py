@@ -10,6 +10,7 @@ import contextlib
 import ctypes
 import functools
 import io
+import os
 import random
 import struct
 from collections.abc import Callable, Iterator
@@ -542,8 +543,10 @@ def _decoded(data: np.ndarray, wanted: Any, pattern: int) -> np.ndarray | None:
     kept = _sound_file.host_empty, _sound_file._connected, _sound_file.joined
     _sound_file.host_empty = lambda extents, dtype: memory(shape(extents), dtype)  # type: ignore[assignment]
     _sound_file._connected = lambda: False  # type: ignore[assignment]
-    # One after the other by Python, which is told of an index that is out of bounds; who joins a team is not.
-    _sound_file.joined = lambda loop: functools.partial(_one_by_one, loop)  # type: ignore[assignment]
+    if os.environ.get("NUMBA_BOUNDSCHECK") == "1":
+        # One after the other by Python, which is told of an index that is out of bounds; who joins a team is not. Without these
+        # checks the loops of every day are called: to compile both takes 12 s.
+        _sound_file.joined = lambda loop: functools.partial(_one_by_one, loop)  # type: ignore[assignment]
     try:
         duration = np.array([np.nan if wanted.duration is None else wanted.duration])
         return _sound_file.decode_several([data], wanted, np.array([wanted.start]), duration).parts()[0]

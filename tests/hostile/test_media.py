@@ -13,7 +13,7 @@ import pytest
 from hostile import media, picture_kernels
 from hostile.bounds_checked import check, mutation
 
-FEW, MANY, SECONDS = 60, 5000, 300
+FEW, MANY, SECONDS = 40, 5000, 300
 PARSERS = {**media.PARSERS, **picture_kernels.PARSERS}
 
 

@@ -69,7 +69,7 @@ def stored(tmp_path, request):
 
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("stored", NAMES, indirect=True)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_what_every_reader_asks_with(stored, way, monkeypatch):
     name, local, remote, objects = stored
     expected = samples(name, local)
@@ -94,7 +94,7 @@ def test_what_every_reader_asks_with(stored, way, monkeypatch):
 
 
 @pytest.mark.parametrize("stored", BY_FILE, indirect=True)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_presigned_urls(stored, monkeypatch):
     """Each file is asked for with the query of its URL, and nothing else says who asks."""
     name, local, remote, objects = stored

@@ -152,7 +152,7 @@ def test_a_user_and_a_password():
 
 
 @pytest.mark.parametrize("code", [301, 302, 303, 307, 308])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_redirects_keep_credentials_to_themselves(code):
     with serving() as first, serving(**{"b.jpg?t=1": b"12345"}) as second:
         first.redirects = {"/a.jpg": (code, "/c.jpg"), "/c.jpg": (code, f"http://x:y@{second.host}/b.jpg?t=1")}
@@ -177,7 +177,7 @@ def test_another_host_is_told_once():
     ["http://169.254.169.254/latest/meta-data", "http://[fe80::1]/a", "http://[::ffff:169.254.169.254]/a",
      "http://2852039166/a", "file:///etc/passwd", "ftp://host/a", "//169.254.169.254/a", ""],
 )  # fmt: skip
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 def test_redirects_that_are_not_followed(place):
     with serving() as server:
         server.redirects["/a.jpg"] = (302, place)

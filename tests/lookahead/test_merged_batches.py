@@ -90,7 +90,7 @@ def test_a_sample_is_what_it_is_in_any_batch(path, case, monkeypatch):
 
 
 @pytest.mark.parametrize(("path", "case"), FIRST)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_on_a_gpu(path, case, monkeypatch, emulated_gpu):
     if not OPERATORS[path].runs_on_gpu:
         pytest.skip("runs on the CPU only")

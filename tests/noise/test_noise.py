@@ -49,7 +49,7 @@ def run(library, name, array, layout="HWC", **arguments):
 # Kernels are compiled for each type: one of each kind and width comes first.
 @pytest.mark.parametrize(("name", "arguments"), CALLS)
 @pytest.mark.parametrize("dtype", [pytest.param(t, marks=[] if t in OFTEN else pytest.mark.long) for t in TYPES])
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(3)
 def test_equals_dali(dali, name, arguments, dtype):
     for ours, theirs in zip(*(run(d, name, image(dtype), **arguments) for d in (ndd, dali)), strict=True):
         assert ours.dtype == theirs.dtype
@@ -141,7 +141,7 @@ def test_numbers_that_are_none_are_counted_as_nothing(emulated_gpu):
 
 @pytest.mark.parametrize("dtype", TYPES)
 @pytest.mark.parametrize("arguments", [{"mean": np.nan}, {"mean": np.inf}, {"mean": -np.inf}, {"stddev": np.inf}])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_noise_that_is_not_finite(dali, dtype, arguments, emulated_gpu):
     (expected,) = run(dali, "gaussian", image(dtype, (3, 4, 1)), **arguments)
     batch = ndd.batch([image(dtype, (3, 4, 1))], layout="HWC")
@@ -190,7 +190,7 @@ def test_shot_of_negative_numbers_gives_zeros():
 
 
 @pytest.mark.parametrize("mean", [0.1, 0.3, 5.0, 11.9, 12.0, 40.0, 100.0, 1000.0, 5000.0])
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 def test_counts_are_of_a_poisson_distribution(mean, stats):
     (actual,) = run(ndd, "shot", np.full((150, 200), mean, np.float32), "HW", factor=1.0)
     law = stats.poisson(mean)

@@ -97,7 +97,7 @@ def of_one(item):
 
 @pytest.mark.parametrize("kind", [np.uint8, np.float32])
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_pieces_have_the_numbers_of_their_samples(layout, kind, small, compiled, in_pieces_alone):
     own = kernel(scale.function)
     own.fallback()
@@ -110,7 +110,7 @@ def test_pieces_have_the_numbers_of_their_samples(layout, kind, small, compiled,
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 def test_two_operands(layout, small, compiled):
     own = kernel(difference.function)
     own.fallback()
@@ -166,7 +166,7 @@ _LIKE_OTHERS = ("3 - u8", "f64 + 1", "bool + 2", "floor")  # a kernel is compile
     "name",
     [pytest.param(name, marks=pytest.mark.long if name in _LIKE_OTHERS else []) for name in ARITHMETIC],
 )
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_arithmetic(name, small, compiled):
     source, compute = ARITHMETIC[name]
     arrays = [np.resize(borders(source), size) for size in (0, 5000, 3, 20000)]

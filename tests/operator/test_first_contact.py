@@ -125,7 +125,7 @@ MASKS = {
 @pytest.mark.parametrize(
     "path", sorted(p for p, op in OPERATORS.items() if op.masks and "old name" not in op.function.__doc__)
 )
-@pytest.mark.drawn(8)
+@pytest.mark.drawn(4)
 def test_a_mask_is_an_image_of_one_channel(path):
     function = ndd
     for part in path.split("."):

@@ -60,7 +60,7 @@ def test_a_task_for_each_thread_at_most(name, tasks, monkeypatch):
 
 
 @pytest.mark.parametrize("name", OPERATORS)
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 def test_the_same_while_the_kernel_is_compiled(name, monkeypatch):
     compiled = arrays(OPERATORS[name]().evaluate())
     if name in OWN_LOOPS:

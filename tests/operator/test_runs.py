@@ -31,7 +31,7 @@ def ragged():
 
 
 @pytest.mark.parametrize(("name", "compiled"), [*((name, True) for name in OPERATORS), ("preemphasis_filter", False)])
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 def test_the_same_bits_as_one_by_one(name, compiled, tasks, monkeypatch):
     if not compiled:
         monkeypatch.setattr(partition, "loop_over_samples", lambda item: functools.partial(_by_fallback, item))

@@ -60,7 +60,7 @@ def note(x, out):
         ("own", lambda s: (s[2], s[0] * s[1])),
     ],
 )
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(3)
 def test_extents(view, seen, lying, compiled, monkeypatch):
     monkeypatch.setattr(background, "allowed", False)
     shapes = SHAPES["ragged" if lying == "ragged" else "alike"]

@@ -58,7 +58,7 @@ def batch(how, kind):
 
 @pytest.mark.parametrize("kind", [np.uint8, np.float16, np.float64])
 @pytest.mark.parametrize("how", ["ragged", "empty", "apart", "whole", "strided"])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_compiled_and_answered_for(how, kind, monkeypatch):
     for name_of, least in (("_WAKE_SECONDS", 1e-15), ("_TINY", 0), ("_ALONE", 0)):  # threads for few bytes
         monkeypatch.setattr(partition, name_of, least)

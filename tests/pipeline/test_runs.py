@@ -19,7 +19,7 @@ from ndd.tensors import TensorCPU, TensorListCPU
 
 @pytest.mark.parametrize("depth", [1, 2, 5])
 @pytest.mark.parametrize("exec_async", [True, False])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_the_depth_changes_nothing(depth, exec_async, files):
     @ndd.pipeline_def(batch_size=3, seed=5)
     def body():

@@ -46,7 +46,7 @@ def assert_dalis(body, seed=42, rtol=1e-6, **options):
 
 
 @pytest.mark.parametrize("seed", SEEDS)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_in_the_order_of_the_outputs(files, seed):
     def body(fn, types):
         first, flag = fn.random.uniform(), fn.random.coin_flip()

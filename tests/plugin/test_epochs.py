@@ -59,7 +59,7 @@ SEVEN = [
 
 @pytest.mark.parametrize("stick", [False, True])
 @pytest.mark.parametrize(("policy", "pad", "expected", "by_reader", "by_size"), SEVEN)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_seven_samples(our, policy, pad, expected, by_reader, by_size, stick):
     result = epochs(our, our.numbers(7, 2, pad=pad, stick=stick), policy, reader_name="Reader")
     assert text(result) == expected
@@ -94,7 +94,7 @@ TEN = {
 
 
 @pytest.mark.parametrize(("policy", "pad", "stick"), TEN)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_ten_samples_in_three_shards(our, policy, pad, stick):
     pipes = [our.numbers(10, 2, 3, k, bool(pad), bool(stick)) for k in range(3)]
     together = epochs(our, pipes, policy, reader_name="Reader")

@@ -48,7 +48,7 @@ def rows(profile):
 
 
 @pytest.mark.parametrize("mode", ["eager", "deferred", "sync_cpu", "sync_full"])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_every_call_and_its_time(mode):
     count = len(epoch())
     with getattr(ndd.EvalMode, mode), ndd.profile() as p:

@@ -154,7 +154,7 @@ SHAPE_PAIRS = [(1.0, 1.0), (0.5, 0.7), (2.0, 3.0), (0.05, 0.05), (0.5, 4.0), (4.
 
 @pytest.mark.parametrize(("alpha", "beta"), SHAPE_PAIRS)
 @pytest.mark.parametrize("where", SHAPES)
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(3)
 def test_beta_equals_dali(dali, alpha, beta, where):
     close(both(dali, "beta", alpha=alpha, beta=beta, **where), rtol=0, atol=3e-6)
     close(both(dali, "beta", alpha=alpha, beta=beta, dtype="float64", **where), rtol=0, atol=1e-12)
@@ -321,7 +321,7 @@ DISTRIBUTIONS = [
 
 @pytest.mark.parametrize(("name", "arguments", "law"), DISTRIBUTIONS)
 @pytest.mark.parametrize("where", [{"shape": [20000]}, {"batch_size": 4000}])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_distribution(name, arguments, law, where, stats):
     values = np.concatenate([a.ravel() for a in arrays(getattr(random, name)(rng=RNG(31), **arguments, **where))])
     distribution, parameters = law

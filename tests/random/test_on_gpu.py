@@ -40,7 +40,7 @@ CALLS = [
 ]
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize(("name", "inputs", "arguments"), CALLS)
 def test_the_same_numbers_on_cpu_and_gpu(name, inputs, arguments, emulated_gpu):
     actual = []

@@ -305,7 +305,7 @@ def test_tables_and_lists_are_refused(tmp_path):
 
 
 @pytest.mark.parametrize("value", [2**31, 2**32 + 5, -(2**31) - 1, 2**62])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_numbers_of_more_than_32_bits_are_refused(tmp_path, value):
     """At their batch: DALI keeps the lower bits, so that 2**32 + 5 is class 5."""
     wrong = tensor(2, [1], integers=[value])

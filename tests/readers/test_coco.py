@@ -62,7 +62,7 @@ TWO = [image(2, "b.jpg"), image(1, "a.jpg")]
     ],
     ids=str,
 )
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_real_files(dali, file, options):
     arguments = {"file_root": str(REAL / "images"), "annotations_file": str(REAL / f"{file}.json"), **options}
     result = samples(ndd, **arguments)
@@ -218,7 +218,7 @@ def test_preprocessed_masks(tmp_path):
         ("vertices_offset", ("<iq", 1, 2**63 - 2), "vertices_offset.dat is damaged: expected places"),
     ],
 )  # fmt: skip
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 def test_preprocessed_numbers_that_wrap_or_lie_outside(tmp_path, name, numbers, said):
     runs = {"size": [8, 9], "counts": [10, 5, 57]}
     outlines = [0.0, 0, 5, 0, 5, 5]

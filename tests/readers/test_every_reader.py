@@ -107,7 +107,7 @@ def orders(draw, of_epochs):
 @pytest.mark.filterwarnings("ignore:.*random_shuffle draws from")
 @settings(deadline=None, max_examples=25, suppress_health_check=list(HealthCheck))
 @given(data=st.data())
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_order_against_dali(made, name, data):
     dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
     of_epochs = kind_of(name)._has_epoch_shuffle and DATASETS[name].dali_shuffles
@@ -118,7 +118,7 @@ def test_order_against_dali(made, name, data):
     assert ours.get_metadata() == reader_of(name, made(name, size), dali, **options).get_metadata()
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 @every_reader
 def test_shuffling_after_epochs(made, name):
     if not kind_of(name)._has_epoch_shuffle:
@@ -131,7 +131,7 @@ def test_shuffling_after_epochs(made, name):
     assert len({tuple(e) for e in [*epochs, list(range(12))]}) == 4
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @every_reader
 def test_shards_are_a_partition(made, name):
     seen = [epoch(name, reader_of(name, made(name, 10), num_shards=3, shard_id=i)) for i in range(3)]
@@ -143,7 +143,7 @@ def test_shards_are_a_partition(made, name):
         ] * 2
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @every_reader
 @pytest.mark.parametrize("batch", MODES)
 @pytest.mark.parametrize("options", [{}, {"shuffle": "global", "seed": 3}, {"num_shards": 2, "pad_last_batch": True}])
@@ -212,7 +212,7 @@ def test_outputs_on_the_gpu_are_declared(made, name):
     assert kind.outputs(**arguments, device="cuda:0") == kind.outputs(**arguments, device="gpu")
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @pytest.mark.parametrize("name", [name for name in NAMES if name in DATASETS and "gpu" in kind_of(name).devices])
 @pytest.mark.parametrize("batch", MODES)
 def test_outputs_are_delivered_on_the_gpu(made, name, batch, emulated_gpu):
@@ -235,7 +235,7 @@ def test_outputs_are_delivered_on_the_gpu(made, name, batch, emulated_gpu):
 
 
 @every_reader
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 def test_samples_know_where_they_are_from(made, name):
     reader = reader_of(name, made(name, 5))
     batch = next(reader.next_epoch(batch_size=5))
@@ -247,7 +247,7 @@ def test_samples_know_where_they_are_from(made, name):
 
 
 @every_reader
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_a_damaged_record_harms_only_its_batch(tmp_path, name):
     data = DATASETS[name]
     arguments = data.make(tmp_path, 8)
@@ -266,7 +266,7 @@ def test_a_damaged_record_harms_only_its_batch(tmp_path, name):
 
 
 @every_reader
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_files_are_closed(made, name):
     def opened():
         return len(os.listdir("/proc/self/fd"))
@@ -287,7 +287,7 @@ def test_files_are_closed(made, name):
     wait_until(lambda: opened() <= before)  # a thread may still be reading ahead
 
 
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 @every_reader
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
@@ -306,7 +306,7 @@ def test_a_forked_child_goes_on(made, name, batch):
 
 
 @every_reader
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_a_copy_for_another_process_goes_on(made, name):
     reader = reader_of(name, made(name, 7), shuffle="global", seed=5)
     values = reader.next_epoch(batch_size=3)

@@ -99,7 +99,7 @@ def test_real_files(fits):
 
 
 @pytest.mark.parametrize("method", ["RICE_1", "GZIP_1", "GZIP_2", "PLIO_1", "HCOMPRESS_1"])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_compressed_images(tmp_path, fits, method):
     image = np.random.default_rng(0).integers(0, 200, (40, 50)).astype(np.int16)
     hdu = fits.CompImageHDU(image, compression_type=method, tile_shape=(20, 25))
@@ -221,7 +221,7 @@ def test_whole_tiles_of_hcompress_are_read(tmp_path, fits, shape, amplitude):
 
 @pytest.mark.parametrize("method", ["RICE_1", "GZIP_2", "HCOMPRESS_1"])
 @pytest.mark.parametrize("quantised", [{}, {"quantize_method": 1, "dither_seed": 7}, {"quantize_level": 0.0}], ids=str)
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 def test_compressed_floats_are_as_astropy_has_them(tmp_path, fits, method, quantised):
     if method != "GZIP_2" and quantised == {"quantize_level": 0.0}:
         pytest.skip("the others pack integers")

@@ -149,7 +149,7 @@ def test_only_the_pages_of_a_region_are_read(tmp_path, kvikio):
 
 
 @pytest.mark.parametrize("kind", ["?", "i1", "u2", "u4", "u8", "f2", "f8"])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_element_types(tmp_path, kvikio, kind):
     array = np.arange(12).reshape(3, 4).astype(kind)
     (path,) = saved(tmp_path, {"a": array})
@@ -169,7 +169,7 @@ def test_what_is_computed_of_it(tmp_path, kvikio):
 
 
 @pytest.mark.parametrize("moment", ["open", "begin", "end", "short", "replaced"])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_what_cannot_be_read_harms_only_its_batch(tmp_path, kvikio, monkeypatch, moment):
     files = saved(tmp_path, {str(i): np.full(9, i) for i in range(6)})
     said = f"GPUDirect: KvikIO failure at {moment}"
@@ -256,7 +256,7 @@ def test_no_room_is_no_fault_of_the_files(tmp_path, kvikio, monkeypatch):
         ("1", False, True, True),
     ],
 )
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_when_it_is_used(tmp_path, kvikio, monkeypatch, wish, available, compatible, straight):
     kvikio.available, kvikio.compatible = available, compatible
     kvikio.put_in_place(monkeypatch)

@@ -127,7 +127,7 @@ def arguments(pick):
 
 
 @pytest.mark.parametrize("seed", range(120))
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_programs(numbered, seed):
     """Epochs that are finished or left, of any ending and size; states saved anywhere and taken up by another reader."""
     pick = random.Random(seed)
@@ -223,7 +223,7 @@ def test_two_epochs_of_one_reader(numbered, seed):
 
 @pytest.mark.parametrize("last", ENDINGS)
 @pytest.mark.parametrize("how", ["one iterator", "a loop each", "an epoch each"])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_threads(numbered, last, how):
     """Each batch goes to one of those that share an iterator. Of threads with a loop each, one goes on and the others are
     told so (with "fill" they take turns)."""

@@ -39,7 +39,7 @@ def direct(monkeypatch):
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("dictionary", [True, False])
 @pytest.mark.parametrize("nullable", [True, False])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_pages_of_every_kind(tmp_path, direct, codec, version, dictionary, nullable):
     rows = values(25)
     rows = [row + bytes([place]) for place, row in enumerate(rows)]  # none is there twice

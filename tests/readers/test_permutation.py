@@ -29,7 +29,7 @@ def test_buffer_recorded():
 
 
 @pytest.mark.parametrize("size", [0, 1, 2, 3, 16, 65535, 65536, 70001])
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 def test_permutations(size):
     for order in (shuffled_once(size), reshuffled(np.arange(size), 3, 2), global_order(size, 3, 2)):
         assert np.array_equal(np.sort(order), np.arange(size))
@@ -64,7 +64,7 @@ def _plain_shuffle(size):
 
 
 @pytest.mark.parametrize("size", [2, 3, 9, 400, 65535, 66000])
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 def test_shuffle_is_libstdcxx(size):
     assert shuffled_once(size).tolist() == _plain_shuffle(size)
 

@@ -92,7 +92,7 @@ def test_what_is_left_is_shared_out(ranks, given_):
 
 @pytest.mark.parametrize("given_", ORDERS[:-1], ids=lambda g: " ".join(g) or "stored")
 @pytest.mark.parametrize("tells", ["one", "all"])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_fewer_samples_left_than_there_are_ranks(ranks, given_, tells):
     """They come with the next epoch: each rank has something in each step, and all stay in the same epoch."""
 

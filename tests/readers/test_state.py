@@ -31,7 +31,7 @@ def run(reader, batch, epochs):
 
 @pytest.mark.parametrize("batch", [None, 3])
 @pytest.mark.parametrize("given_", CASES)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_every_position_resumes_exactly(numbered, given_, batch):
     """From any point: the same batches, cut into the same epochs, for the rest of this epoch and two more."""
     reader = File(files=numbered(10), **given_)

@@ -43,7 +43,7 @@ def epoch(reader):
         ({"sequence_length": 12, "step": 4}, [list(range(s, s + 12)) for s in (0, 4, 8)]),
     ],
 )
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_sequences(folder, how, expected):
     reader = ndd.readers.Video(
         filenames=str(folder / "cat" / "a.mp4"), enable_frame_num="sequence", enable_timestamps=True, **how
@@ -213,7 +213,7 @@ def test_resized_sequences_are_those_of_resize(folder):
     ],
     ids=str,
 )
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_against_dali(dali, how, tmp_path):
     path = next((str(p) for p in REAL if p.name == "vp8_cfr_nasa_320x180.webm"), None)
     if path is None:

@@ -41,7 +41,7 @@ def content(reader):
         {"file_filters": "*.jpg", "case_sensitive_filter": True}, {"dir_filters": "*t"},
     ],
 )  # fmt: skip
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 def test_the_same_files_and_labels_as_in_a_folder(tmp_path, method, filters):
     with zipfile.ZipFile(make(tmp_path / "a.zip", method=method)) as archive:
         archive.extractall(tmp_path / "folder")

@@ -108,7 +108,7 @@ def labelled_picture(rng, height, width):
 
 
 @pytest.mark.parametrize("form", ["encoded", "HW", "HWC"])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_segmentation_moves_pictures_and_masks_alike(form):
     pictures = [labelled_picture(np.random.default_rng(k), 90 + 20 * k, 130 - 9 * k) for k in range(6)]
     images = ndd.batch([encoded(p) for p, _ in pictures])

@@ -84,7 +84,7 @@ def test_all_are_here():
 
 
 @pytest.mark.parametrize("name", RECIPES)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_results(name):
     result = results(with_rng(name)(*inputs_of(name)))
     wanted = RESULTS.get(name, [(3, 32, 32)])
@@ -95,7 +95,7 @@ def test_results(name):
 
 
 @pytest.mark.parametrize("name", RECIPES)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_the_same_again_from_a_pickle_and_with_a_generator(name):
     recipe, inputs = with_rng(name), inputs_of(name)
     again = pickle.loads(pickle.dumps(recipe))

@@ -112,7 +112,7 @@ def test_axes(dali, name, keep_dims):
         ((2, 0, 3), [0, 2]),
     ],
 )  # fmt: skip
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 def test_empty_and_tiny(dali, name, shape, axes):
     for kind in drawn(("f32", "u8", "i32"), 1, "reductions"):
         x = values(kind, shape)
@@ -132,7 +132,7 @@ LOOPS = [
 
 
 @pytest.mark.parametrize(("kind", "name"), LOOPS)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_large_inputs_take_the_compiled_loops(dali, name, kind):
     x = values(kind, (37, 41, 3, 7))
     for axes in (None, [0], [3], [0, 1], [0, 2], [1, 3], [2, 3], [0, 3]):

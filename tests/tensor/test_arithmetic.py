@@ -49,7 +49,7 @@ def test_negative_integers_are_compared_as_numbers(name, kind):
 
 
 @pytest.mark.parametrize("name", COMPARISONS)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_comparisons_at_the_ends_of_types_equal_dali(dali, name):
     numbers = [
         0,
@@ -89,7 +89,7 @@ def fitting(number, kind):
 
 
 @pytest.mark.parametrize("name", BINARY)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_every_pair_of_types_equals_dali(dali, name):
     function = BINARY[name]
     for a in NAMES:
@@ -110,7 +110,7 @@ def test_unary_operators_equal_dali(dali, name, kind):
 
 @pytest.mark.parametrize("scalar", [1, -3, 2.5, True, np.uint8(7), np.int64(-2), np.float64(0.1), np.float32(3)])
 @pytest.mark.parametrize("kind", ["u8", "u32", "i64", "f32", "f64"])
-@pytest.mark.drawn(7)
+@pytest.mark.drawn(4)
 def test_scalars_count_as_in_dali(dali, kind, scalar):
     x = np.array([1, 2, 7], samples(kind).dtype)
     with dali.EvalMode.sync_cpu:

@@ -35,7 +35,7 @@ def test_names(two_gpus):
         (("",), "invalid device type"),
     ],
 )
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_wrong_names(emulated_gpu, arguments, text):
     with pytest.raises(ValueError, match=f"(?i){text}"):
         ndd.Device(*arguments)

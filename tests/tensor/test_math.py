@@ -27,7 +27,7 @@ def test_all_functions_of_dali_are_there(dali):
 
 
 @pytest.mark.parametrize("name", UNARY)
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(3)
 def test_unary(dali, name):
     for kind in NAMES:
         x = samples(kind)
@@ -43,7 +43,7 @@ def test_rsqrt_at_the_ends(kind):
 
 
 @pytest.mark.parametrize("name", BINARY)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_binary(dali, name):
     for a in NAMES:
         for b in NAMES:

@@ -49,7 +49,7 @@ def test_a_batch_slices_inside_every_sample(key, form):
         np.testing.assert_array_equal(np.asarray(sample), array[key])
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 @pytest.mark.parametrize("key", KEYS, ids=str)
 def test_a_gpu_batch_slices_as_a_cpu_batch(key, emulated_gpu):
     arrays = [X, X[:, :4], X[:, :, :5] + 1]

@@ -49,7 +49,7 @@ def test_nothing_is_taken_where_nothing_is_asked_for():
 
 @pytest.mark.parametrize("last", [[], [v2.Normalize([0.5], [0.25])]])
 @pytest.mark.parametrize("p", [0.0, 0.5, 1.0])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_a_flip_and_floats_are_one_pass(last, p):
     """Of images, and of `ndd.Targets`, whose boxes and masks are mirrored too."""
     images = batch_of([torch.randint(0, 256, (3, 5 + i, 7), dtype=torch.uint8) for i in range(6)], "HWC")

@@ -58,7 +58,7 @@ def test_every_name_is_here_with_its_signature():
 
 @pytest.mark.parametrize(("name", "case"), ALL, **IDS)
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.float32])
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(3)
 def test_images(name, case, dtype):
     case = scaled(name, case, dtype)
     for picture in (images(dtype), images(dtype, 1), images(dtype, 3, (2, 1))):
@@ -67,7 +67,7 @@ def test_images(name, case, dtype):
 
 
 @pytest.mark.parametrize(("name", "case"), ALL, **IDS)
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 def test_tv_tensors_and_empty_ones(name, case):
     case = scaled(name, case, torch.uint8)
     video = tv_tensors.Video(images(torch.uint8, 3, (4,)))

@@ -276,7 +276,7 @@ def targets():
     ("resize", {"size": [30, 40]}), ("resized_crop", GEOMETRY["resized_crop"][0]), ("pad", {"padding": [1, 2, 3, 4]}),
     ("rotate", {"angle": 30, "expand": True}), ("affine", GEOMETRY["affine"][0]),
 ])  # fmt: skip
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 def test_targets_follow(name, case):
     result = getattr(F, name)(targets(), **case)
     assert torch.equal(result.images.torch()[0], getattr(F, name)(images(torch.uint8), **case))

@@ -16,7 +16,7 @@ KINDS = ["MixUp", "CutMix"]
 
 @pytest.mark.parametrize("name", KINDS)
 @pytest.mark.parametrize("alpha", [0.2, 1.0])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_as_torchvision(name, alpha):
     own, wanted = (getattr(module, name)(alpha=alpha, num_classes=4) for module in (v2, theirs))
     assert repr(own) == repr(wanted)

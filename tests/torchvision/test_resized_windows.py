@@ -81,7 +81,7 @@ def test_one_size_and_place_for_all_samples():
 
 
 @pytest.mark.parametrize("cropped", CROPPED)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_as_torchvision(cropped):
     """The references' segmentation: the windows, and the fills of images and of masks."""
     own, wanted = (steps(module, "nearest", [], cropped) for module in (v2, theirs))
@@ -96,7 +96,7 @@ def test_as_torchvision(cropped):
 
 
 @pytest.mark.parametrize("name", ["Pad", "RandomZoomOut", "RandomRotation", "RandomAffine", "RandomPerspective"])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_masks_have_their_own_fill(name):
     fill = {tv_tensors.Mask: 255, "others": 9}
     arguments = {"Pad": (4,), "RandomZoomOut": (), "RandomRotation": ((30, 40),), "RandomAffine": ((30, 40),),

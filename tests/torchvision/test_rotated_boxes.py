@@ -57,7 +57,7 @@ def test_formats(old, new, dtype):
 
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_clamping(format, mode):
     for seed in range(4):
         boxes = rotated(format, seed, mode)
@@ -84,7 +84,7 @@ def test_sanitizing(format):
 )
 @pytest.mark.parametrize("format", FORMATS)
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 def test_geometry(name, case, format, mode):
     for boxes in (rotated(format, 1, mode), rotated(format, 2, mode)[:0], rotated(format, 3, mode, torch.float64)):
         boxes = tv_tensors.wrap(boxes, like=rotated(format, 0, mode))

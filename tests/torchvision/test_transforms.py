@@ -154,7 +154,7 @@ def test_get_params_of_numbers(name, arguments):
 
 
 @pytest.mark.parametrize("name", [n for n in names() if n not in APART])
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 def test_a_transform_is_a_value(name):
     """It is pickled and copied, and does the same then."""
     result = getattr(v2, name)(*CASES.get(name, [()])[0])

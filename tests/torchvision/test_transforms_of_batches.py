@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 @pytest.mark.parametrize("layout", ["HWC", "CHW"])
 @pytest.mark.parametrize(("name", "arguments"), CALLED, ids=[f"{n}{a}" for n, a in CALLED])
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 def test_as_one_after_the_other(name, arguments, layout):
     """After the same seed sample i is what torchvision makes of it, called for one sample after the other."""
     own, wanted = getattr(v2, name)(*arguments), getattr(theirs, name)(*arguments)
@@ -55,7 +55,7 @@ RANDOM = [n for n in names() if n not in OTHERS and n.startswith("Random")]
 
 
 @pytest.mark.parametrize("name", [*RANDOM, "ColorJitter", "GaussianBlur", "RandomResizedCrop", "TrivialAugmentWide"])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_the_same_on_a_batch(name):
     """Equal samples come out equal with `same_on_batch=True`, and not all of them without."""
     arguments = {"RandomPerspective": (0.7, 0.5), "RandomErasing": (0.5,)}.get(name, CASES.get(name, [()])[0])
@@ -103,7 +103,7 @@ def test_the_last_resort_is_the_middle():
 
 @pytest.mark.parametrize("p", [0.0, 0.3, 1.0])
 @pytest.mark.parametrize("name", ["RandomHorizontalFlip", "RandomVerticalFlip", "RandomInvert", "RandomGrayscale"])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_probability(name, p):
     image = torch.randint(0, 256, (3, 6, 6), dtype=torch.uint8, generator=MADE)
     torch.manual_seed(1)

@@ -111,7 +111,7 @@ def test_values_as_dali(dali, name):
 @pytest.mark.oracle
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("name", VALUES)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_after_and_before_the_map_of_an_input(dali, name, reverse):
     good = 0
     for i, arguments in enumerate(VALUES[name]):

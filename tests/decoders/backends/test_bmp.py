@@ -64,7 +64,7 @@ def like_the_oracle(dali, data, by_one=("YCbCr",)):
 @pytest.mark.oracle
 @pytest.mark.parametrize("width", [1, 2, 3, 5, 7, 8, 9, 33])
 @pytest.mark.parametrize("bits", [1, 2, 4, 8, 24, 32])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_plain_ones(dali, bits, width):
     stored = np.random.default_rng(width).integers(0, 1 << bits, (HEIGHT, width), np.uint32)
     for header in HEADERS:

@@ -53,7 +53,7 @@ def windows(size, count, seed=5):
 
 @pytest.mark.parametrize("name", ENCODED)
 @pytest.mark.parametrize("kind", TYPES)
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 def test_whole_pictures_as_by_opencv(name, kind):
     for size in SIZES:
         data, chosen = file(name, size), options(kind)
@@ -99,7 +99,7 @@ def test_turned_windows(orientation):
 
 
 @pytest.mark.parametrize("kind", ["RGB", "BGR", "GRAY", "YCbCr", "ANY_DATA"])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_a_crop_of_a_batch(kind):
     output_type = getattr(ndd.types, kind)
     data = [file(name) for name in ENCODED if kind != "ANY_DATA" or "alpha" not in name]

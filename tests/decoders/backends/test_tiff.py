@@ -94,7 +94,7 @@ def test_any_bits_in_any_layout(bits, planes, layout):
 @pytest.mark.oracle
 @pytest.mark.parametrize("layout", [n for n in LAYOUTS if "last bit" not in n])
 @pytest.mark.parametrize("bits", [8, 10, 12, 14, 16])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_against_the_oracle(dali, bits, layout):
     unsaid = [(1, None), (3, None), (4, None)] if bits in (8, 16) else []  # it refuses these of other bits
     for channels, colours in ((1, GRAY), (3, RGB), (4, RGB), *unsaid):
@@ -112,7 +112,7 @@ def test_one_bit_colours_against_the_oracle(dali):
 @pytest.mark.oracle
 @pytest.mark.parametrize("orientation", range(1, 9))
 @pytest.mark.parametrize("bits", [8, 12, 16])
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 def test_turned_ones_against_the_oracle(dali, bits, orientation):
     for colours in (GRAY, RGB):
         data = tiff(numbers(1 if colours == GRAY else 3, bits), bits=bits, colours=colours, orientation=orientation)
@@ -130,7 +130,7 @@ def test_white_is_zero_against_the_oracle(dali, bits):
 @pytest.mark.parametrize("order", ["<", ">"])
 @pytest.mark.parametrize("channels", [1, 2])
 @pytest.mark.parametrize("bits", [1, 2, 4, 8, 10, 12, 16])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_palettes(bits, channels, order):
     """16 bits DALI reads with their bytes exchanged, and a palette with alpha as if there were none."""
     table = np.random.default_rng(bits).integers(0, 65536, (3, 1 << bits))
@@ -143,7 +143,7 @@ def test_palettes(bits, channels, order):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("bits", [1, 2, 4, 8, 10, 12])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_palettes_against_the_oracle(dali, bits):
     table = np.random.default_rng(bits).integers(0, 65536, 3 << bits).tolist()
     for order in ("<", ">"):
@@ -163,7 +163,7 @@ YCC = {
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", YCC)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_ycbcr_against_the_oracle(dali, name):
     tags = {530: [1, 1], **YCC[name]}
     whole = pixels(tiff(numbers(3, 8), colours=YCBCR, tags=tags))
@@ -202,7 +202,7 @@ def test_subsampled_ycbcr_against_the_oracle(dali, across, down, compression):
 @pytest.mark.oracle
 @pytest.mark.parametrize("orientation", range(1, 9))
 @pytest.mark.parametrize("bits", [8, 16])
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 def test_lab_against_the_oracle(dali, bits, orientation):
     for order in ("<", ">"):
         data = tiff(numbers(3, bits), bits=bits, colours=LAB, orientation=orientation, order=order)
@@ -247,7 +247,7 @@ def test_floats_against_the_oracle(dali):
 
 @pytest.mark.parametrize("bits", [8, 16, 32])
 @pytest.mark.parametrize("form", [{}, {"order": ">"}, {"tile": 16}, {"planes": True}, {"big": True, "order": ">"}])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_differences(bits, form):
     for compression in (DEFLATE, LZW):
         for channels, colours in ((1, GRAY), (3, RGB), (4, RGB)):

@@ -56,7 +56,7 @@ def by_libtiff(chunk, rows, row, compression=tiff._LZW):
 
 @pytest.mark.parametrize("name", PICTURES)
 @pytest.mark.parametrize("predictor", [1, 2])
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 def test_pixels(name, predictor, monkeypatch):
     array = PICTURES[name]
     data = saved(array, tiffinfo={317: predictor})
@@ -154,7 +154,7 @@ def test_run_lengths_as_by_libtiff():
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 def test_turned(orientation, monkeypatch):
     data = saved(PICTURES["noise"], tiffinfo={274: orientation})
     for kind in KINDS:
@@ -166,7 +166,7 @@ def test_turned(orientation, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["noise", "steps", "one colour"])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_damaged_chunks_are_unpacked_as_by_libtiff_or_left_to_it(name):
     chunk, rows, row = next(chunks_of(saved(PICTURES[name])))
     rng = np.random.default_rng(3)

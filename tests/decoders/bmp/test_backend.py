@@ -49,7 +49,7 @@ def rare_files():
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_every_kind_as_alone(kind, threads, monkeypatch):
     common, rare = [*common_files()], [*rare_files()]
     data = [*rare[:2], *common, *rare[2:]]

@@ -22,7 +22,7 @@ def pixels(data, kind="RGB", **arguments):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("name", sorted(rare().keys() - {"565.bmp"}))  # five bits of white are 248 there
-@pytest.mark.drawn(6)
+@pytest.mark.drawn(3)
 def test_against_the_oracle(dali, name):
     data = rare()[name]
     compared = 0

@@ -53,7 +53,7 @@ def chunks(colour, depth):
 
 
 @pytest.mark.parametrize(("colour", "depth", "interlaced"), KINDS_OF_FILES)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_chunks_change_no_pixel(colour, depth, interlaced):
     """With gAMA or sRGB libpng mixes gray in linear light, and DALI with it: up to 68 of 255 off."""
     dtype = ndd.uint16 if depth == 16 else ndd.uint8
@@ -68,7 +68,7 @@ def test_chunks_change_no_pixel(colour, depth, interlaced):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize(("colour", "depth", "interlaced"), KINDS_OF_FILES)
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 def test_against_the_oracle(dali, colour, depth, interlaced):
     for seen, kind, dtype in itertools.product((False, True), KINDS, ("uint8", "uint16")):
         if colour == GRAY_ALPHA and kind == "ANY_DATA":  # DALI refuses it

@@ -20,7 +20,7 @@ def by_kernel(data, window=None, channels=3):
 
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 @pytest.mark.parametrize("quality", [5, 60, 97, 100])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_whole_pictures(sampling, quality):
     """Edges that end within a unit: a scan of one component has fewer blocks than the units."""
     for height, width in ((16, 48), (33, 47), (120, 161), (1, 40), (40, 64), (17, 16 * 35 + 3)):

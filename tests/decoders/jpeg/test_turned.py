@@ -37,7 +37,7 @@ def files():
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kind", ["RGB", "BGR", "GRAY", "ANY_DATA"])
 @pytest.mark.parametrize("adjust", [True, False])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_as_alone(kind, adjust, threads, monkeypatch):
     arguments = {"output_type": getattr(ndd.types, kind), "adjust_orientation": adjust}
     _, by_python = check_batch(monkeypatch, [*files()], threads, **arguments)

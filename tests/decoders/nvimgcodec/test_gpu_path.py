@@ -133,7 +133,7 @@ def test_a_call_that_nobody_foresaw_has_the_threads_of_all_decoders(emulated_gpu
     assert [key[2] for key in made] == [pair, item, item, item, pair, pair, item, item]
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_the_share_of_the_engines_is_measured_where_nobody_says_it(decoders):
     passed, large = np.float32(0.65), 1 << 28
     threads = (1, 2, 3, 4, 5, 8, 9, 64)
@@ -198,7 +198,7 @@ def test_pictures_go_to_the_library_the_largest_first(count):
     np.testing.assert_array_equal(numbers, wanted)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_one_call_for_the_batch_and_one_block(decoders):
     names = ("420.jpg", "odd.jpg", "turned_6.jpg")
     out = ndd.decoders.image(ndd.batch([made()[n] for n in names]), device="gpu", hw_decoder_load=0.5)
@@ -220,7 +220,7 @@ def test_one_call_for_the_batch_and_one_block(decoders):
     assert same.torch().shape == (2, 40, 56, 3)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_who_reads_huffman_codes(decoders):
     """The GPU, from as many pixels on as the user says; with no engines at work from as many as was measured."""
 
@@ -264,7 +264,7 @@ def test_large_batches_have_few_sizes(decoders, monkeypatch):
     assert same.torch().shape == (9, 40, 56, 3)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_what_the_gpu_refuses_is_decoded_on_the_cpu(decoders):
     decoders.refused = (b"\x89PNG", b"RIFF")
     here, there = both(NAMES, ndd.decoders.image)
@@ -297,7 +297,7 @@ def test_windows(decoders):
 
 
 @pytest.mark.parametrize("dtype", [ndd.uint8, ndd.float32])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_bad_samples(decoders, dtype):
     half = made()["420.jpg"][:600]
     decoders.refused = (b"\x89PNG", bytes(half[:4]))
@@ -318,7 +318,7 @@ def test_bad_samples(decoders, dtype):
         ndd.decoders.image(batch, device="gpu").evaluate()
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_a_decoder_that_fails_is_replaced(decoders, monkeypatch):
     if not c_api.library():
         pytest.skip("about the C library")
@@ -349,7 +349,7 @@ def test_a_library_that_does_not_fit_is_told_once(emulated_gpu, monkeypatch):
     assert c_api.library() is None
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_a_module_that_is_too_old_is_told_once(emulated_gpu, decoders, monkeypatch):
     """Before 0.9: on the CPU other libraries decode, on a GPU the C library."""
     if not decoders.made_by_c:
@@ -381,7 +381,7 @@ def test_without_nvimgcodec(emulated_gpu, monkeypatch):
     np.testing.assert_array_equal(np.asarray(out.tensors[0].cpu()), expected)
 
 
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_imread(decoders, tmp_path):
     (tmp_path / "a.jpg").write_bytes(made()["420.jpg"].tobytes())
     out = ndd.imread([tmp_path / "a.jpg"], device="gpu")

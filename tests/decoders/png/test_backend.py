@@ -56,7 +56,7 @@ def files():
 
 @pytest.mark.parametrize("threads", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_every_kind_as_alone(kind, threads, monkeypatch):
     data = files()
     _, by_python = check_batch(monkeypatch, data, threads, output_type=getattr(ndd.types, kind))

@@ -13,7 +13,7 @@ from ndd.decoders.sound.mpeg import sound_length
 
 @pytest.mark.parametrize("junk", ["random", "zeros", "ones"])
 @pytest.mark.parametrize("size", [10, 1000, 3000, 100_000])
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_mp3_with_something_else_between_frames(junk, size):
     """libsndfile looks for the next frame through a kilobyte."""
     av = pytest.importorskip("av")

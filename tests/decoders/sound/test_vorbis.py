@@ -66,7 +66,7 @@ def with_checksums(data):
 @pytest.mark.parametrize(("rate", "channels", "compression"), [
     (8000, 1, 0.0), (16000, 1, 0.6), (22050, 2, 1.0), (44100, 2, 0.3), (44100, 6, 0.6), (48000, 3, 0.0), (96000, 8, 0.9),
 ])  # fmt: skip
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_bit_for_bit_as_dali(dali, rate, channels, compression):
     for n in (1, 700, 20000):
         data = vorbis(sound(n, channels, n), rate, compression)

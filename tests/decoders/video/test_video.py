@@ -267,7 +267,7 @@ def broken_files():
     "name",
     ["nothing", "text", "cut off before its index", "only a head", "of a later Matroska", "audio only", "damaged"],
 )
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_broken_files_are_errors_that_name_sample_and_file(tmp_path, name):
     data, said = broken_files()[name]
     path = tmp_path / "bad.mp4"
@@ -392,7 +392,7 @@ def test_on_a_gpu_the_frames_are_those_of_the_cpu(engine, refused, monkeypatch):
 
 @pytest.mark.parametrize("pixels", ["yuv420p", "yuv420p10le", "yuv444p"])
 @pytest.mark.parametrize(("full", "matrix", "height", "width"), [(1, 1, 33, 47), (2, 9, 16, 30), (1, 2, 1, 1)])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_the_pictures_of_an_engine_become_rgb_as_on_the_cpu(engine, pixels, full, matrix, height, width):
     frames = np.random.default_rng(0).integers(0, 256, (3, height, width, 3)).astype(np.uint8)
     clip = ndd.batch([timed(frames, matrix=matrix, full=full, pixels=pixels)])

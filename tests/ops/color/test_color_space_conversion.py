@@ -91,7 +91,7 @@ def test_all_colours_as_dali(dali, source, target):
 
 @pytest.mark.parametrize(("source", "target"), PAIRS)
 @pytest.mark.parametrize("layout", SHAPES)
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 def test_layouts_and_sizes_as_dali(dali, source, target, layout):
     for batched in (True, False):
         assert check_same(dali, call(images(layout, source), layout, source, target, batched), 1e-6, layout)

@@ -55,7 +55,7 @@ def sensor(image, position):
 @pytest.mark.parametrize("position", POSITIONS)
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 @pytest.mark.parametrize("dtype", ["uint8", "uint16"])
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 def test_against_the_oracle(dali, dtype, algorithm, position):
     more = {} if algorithm is None else {"algorithm": algorithm}
 

@@ -105,7 +105,7 @@ def test_a_quality_for_each_frame():
 
 
 @pytest.mark.parametrize("quality", [1, 30, 50, 80, 100])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_pillow_writes_and_reads_the_same(quality):
     for image in (photograph(), *pictures()):
         result = np.asarray(ndd.jpeg_compression_distortion(image, quality=quality))

@@ -58,7 +58,7 @@ def types_of(op):
 
 @pytest.mark.parametrize("op", ARGUMENTS)
 @pytest.mark.parametrize("source", TYPES)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_every_type_rounds_and_saturates_as_dali(dali, op, source):
     """Extremes, halves, infinities and NaN of every type to every type; but to int16 finite numbers only: what DALI makes of
     the others there depends on the CPU (another value with AVX-512)."""
@@ -90,7 +90,7 @@ def test_bytes_are_exactly_dali_s(dali, op):
 
 
 @pytest.mark.parametrize("op", ARGUMENTS)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_defaults_change_nothing(dali, op):
     x = np.random.default_rng(0).integers(0, 256, (9, 11, 3)).astype(np.uint8)
     assert check_same(dali, call_of(op, x))
@@ -151,7 +151,7 @@ def random_call(pick, rng, op):
 
 
 @pytest.mark.parametrize("op", ARGUMENTS)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_arguments_layouts_and_batches_as_dali(dali, op):
     pick, rng = random.Random(op), np.random.default_rng(5)
     good = 0
@@ -164,7 +164,7 @@ def test_arguments_layouts_and_batches_as_dali(dali, op):
 
 @pytest.mark.parametrize("op", ARGUMENTS)
 @pytest.mark.parametrize("shape", [(5, 7, 3), (60, 50, 3)])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_batches_of_one_shape(dali, op, shape):
     """Samples of one shape are computed together: with values for each, for all, and of all types."""
     rng = np.random.default_rng(11)

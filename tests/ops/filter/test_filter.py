@@ -64,7 +64,7 @@ def batch(values, layout=None):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("layout", SHAPES)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_layouts(layout, dali):
     rng = np.random.default_rng(1)
     kernel = weights(rng, 3, 5)
@@ -89,7 +89,7 @@ def test_element_types(dtype, dali):
 
 @pytest.mark.oracle
 @pytest.mark.parametrize("border", BORDERS)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_borders(border, dali):
     rng = np.random.default_rng(3)
     for shape in ((7, 9), (1, 4), (3, 1), (2, 3)):
@@ -259,7 +259,7 @@ SCIPY = {"reflect_101": "mirror", "reflect_1001": "reflect", "wrap": "wrap", "cl
 
 
 @pytest.mark.parametrize("border", SCIPY)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_volumes(border):
     ndimage = pytest.importorskip("scipy.ndimage")
     rng = np.random.default_rng(12)

@@ -57,7 +57,7 @@ def batch(values, layout=None):
     return lambda module: module.batch([np.asarray(v) for v in values], layout=layout)
 
 
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 @pytest.mark.oracle
 @pytest.mark.parametrize("layout", SHAPES)
 def test_layouts(layout, dali):

@@ -56,7 +56,7 @@ def batch(values, layout=None):
     return lambda module: module.batch([np.asarray(v) for v in values], layout=layout)
 
 
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 @pytest.mark.oracle
 @pytest.mark.parametrize("layout", SHAPES)
 def test_layouts(layout, dali):

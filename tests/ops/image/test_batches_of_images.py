@@ -55,7 +55,7 @@ def laid_out(form, kind, channels):
 @pytest.mark.parametrize("fallback", [False, True], ids=["compiled", "fallback"])
 @pytest.mark.parametrize(("kind", "channels"), [(np.uint8, 3), (np.float32, 1)])
 @pytest.mark.parametrize("name", CALLS)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_a_batch_gives_what_its_samples_do(name, kind, channels, fallback, monkeypatch):
     call = CALLS[name]
     for form in ("apart", "strided", "ragged", "with odd ones"):

@@ -121,7 +121,7 @@ MISUSES = {
 
 
 @pytest.mark.parametrize("name", MISUSES)
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 def test_cases_as_dali(dali, name):
     def call(module):
         options = dict(MISUSES[name])

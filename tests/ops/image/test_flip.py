@@ -21,7 +21,7 @@ LAYOUTS = ["HWC", "CHW", "DHWC", "CDHW", "FHWC", "FCHW", "FDHWC", "FCDHW", "CFHW
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_every_axis_as_dali(dali, layout):
     rng = np.random.default_rng(1)
     for letters in [layout] if layout else ["HWC", "FHWC", "FDHWC", "W"]:

@@ -40,7 +40,7 @@ def image(shape, kind="uint8"):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_as_dali(dali, seed):
     rng = np.random.default_rng(seed)
     for _ in repeated(60, 20):

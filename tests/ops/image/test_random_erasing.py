@@ -51,7 +51,7 @@ def test_rectangles_are_those_of_torchvision(how, stats):
 
 
 @pytest.mark.parametrize("layout", ["HWC", "CHW", "HW", "FHWC", "FCHW"])
-@pytest.mark.drawn(4)
+@pytest.mark.drawn(2)
 def test_a_value_for_each_channel_and_the_same_rectangle_in_all_frames(layout):
     extents = {"F": 3, "H": 30, "W": 40, "C": 3}
     image = np.ones([extents[c] for c in layout], np.float32)

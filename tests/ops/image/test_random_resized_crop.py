@@ -84,7 +84,7 @@ def test_it_is_resize_of_the_window(layout):
         {"size": 5, "random_aspect_ratio": [2, 1]},
     ],
 )
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_errors_as_dali(dali, arguments):
     image = np.zeros((10, 12, 3), np.uint8)
     ours, theirs = (

@@ -38,7 +38,7 @@ def both(dali, samples, layout, arguments, name="resize"):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("dtype", drawn(TYPES, 1, "resize"))  # the next test has floats
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_random_arguments_as_dali(dali, layout, dtype):
     for seed in range(6):
         draw = Draw(100 * LAYOUTS.index(layout) + 10 * TYPES.index(dtype) + seed, layout, dtype, 1 + seed % 3)
@@ -60,7 +60,7 @@ def test_random_arguments_as_dali(dali, layout, dtype):
 
 
 @pytest.mark.parametrize("layout", ["HWC", "CHW", "DHWC"])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_floats_are_those_of_dali_to_the_last_bit(dali, layout):
     """Sizes that follow from others, regions, limits, every filter."""
     equal, count = 0, 40
@@ -74,7 +74,7 @@ def test_floats_are_those_of_dali_to_the_last_bit(dali, layout):
 
 
 @pytest.mark.parametrize("filter_", [0, 2, 3, 4, 5])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_regions_on_quarters_of_pixels_are_exactly_those_of_dali(dali, filter_):
     """Where a filter begins near a whole pixel the last bits of its taps show in which order they were computed, and the
     nearest of two pixels as near."""

@@ -85,7 +85,7 @@ def test_narrow_rows_are_joined(kind, widths):
 
 @pytest.mark.parametrize("kind", [np.uint8, np.int16, np.float32, np.float64])
 @pytest.mark.parametrize("shape", [(500, 1), (500, 2), (501, 3), (502, 4), (3, 700), (2, 9), (4, 33), (1, 9), (37, 41)])
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 def test_two_axes_are_swapped(kind, shape):
     x = RNG.integers(0, 99, shape).astype(kind)
     np.testing.assert_array_equal(np.asarray(ndd.transpose(ndd.tensor(x))), x.T)

@@ -62,7 +62,7 @@ ARGUMENTS = [
 @pytest.mark.oracle
 @pytest.mark.parametrize("arguments", ARGUMENTS, ids=[str(list(a)) + str(i) for i, a in enumerate(ARGUMENTS)])
 @pytest.mark.parametrize("batched", [True, False])
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 def test_against_the_oracle(dali, arguments, batched):
     for dtype in drawn_types(TYPES, 2, "coord_transform"):
         for wanted in ("float32", dtype):

@@ -63,7 +63,7 @@ def test_types(dali, source, target):
 
 
 @pytest.mark.parametrize("shape", [(40, 50, 3), (7, 3), (3, 10, 4, 9), (11,), (1, 1), (0, 3)])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_axes(dali, shape):
     for kind in ("f32", "u8"):
         x = values(kind, shape)

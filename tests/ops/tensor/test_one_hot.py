@@ -30,7 +30,7 @@ INPUTS = [
 
 
 @pytest.mark.parametrize("axis", [-2, -1, 0, 1, 2, 3])
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_shapes(dali, axis):
     for x in INPUTS:
         for classes in (0, 1, 3):

@@ -57,7 +57,7 @@ def random_call(pick, rng):
 
 
 @pytest.mark.parametrize("seed", range(3))
-@pytest.mark.drawn(2)
+@pytest.mark.drawn(1)
 def test_random_arguments_as_dali(dali, seed):
     pick, rng = random.Random(seed), np.random.default_rng(seed)
     for _ in repeated(150, 30):

@@ -47,7 +47,7 @@ def test_every_permutation_as_dali(dali, kind):
 @pytest.mark.parametrize(
     "shape", [(70, 90), (3, 100), (100, 3), (4, 50), (50, 4), (2, 50), (1, 7), (0, 3), (3, 33, 65)]
 )
-@pytest.mark.drawn(5)
+@pytest.mark.drawn(3)
 def test_sizes_as_numpy(shape):
     for kind in drawn(("float32", "uint8", "uint16", "float64"), 1, "transpose"):
         array = random_array(np.random.default_rng(0), shape, kind)

@@ -90,7 +90,7 @@ SCALED = [
 
 
 @pytest.mark.parametrize("bits", WIDTHS)
-@pytest.mark.drawn(3)
+@pytest.mark.drawn(2)
 def test_numbers_of_every_kind(tmp_path, bits):
     """Compiled code reads what is stored as it is meant, and types that FITS lacks; it leaves to Python what is scaled."""
     rng = np.random.default_rng(0)
