@@ -13,6 +13,7 @@ import numpy as np
 from ndd._tensor.batch import Batch
 from ndd._tensor.device import Device
 from ndd._tensor.dtype import BY_TORCH, DType, from_framework
+from ndd._tensor.handle import Handle
 from ndd._tensor.memory import host_empty
 from ndd._tensor.store import Store
 
@@ -61,3 +62,23 @@ def batch_of_arrays(arrays: Sequence[np.ndarray], layout: str | None, copy: bool
     joined = host_empty((sum([array.size for array in flat]),), arrays[0].dtype)
     np.concatenate(flat, out=joined)
     return Batch._of_store(Store(kind, layout, Device.CPU, shapes, flat=joined))
+
+
+def check_dimensions(samples: Sequence[Any], handles: Sequence[Handle], layout: str | None) -> None:
+    """Raises if samples differ in their number of axes, or do not fit `layout`: the kind of error is DALI's, which joins
+    Tensors (that it makes of numbers and lists too) in another way than arrays."""
+    ndim, own = handles[0].ndim, layout or handles[0].layout
+    only_arrays = all(not isinstance(s, Handle) and getattr(s, "ndim", 0) for s in samples)
+    for i, (sample, handle) in enumerate(zip(samples, handles, strict=True)):
+        differs = handle.ndim != ndim
+        gets_layout = not (differs and only_arrays) if layout else not isinstance(sample, Handle)
+        if own and gets_layout and handle.ndim != len(own):
+            raise ValueError(
+                f"A non-empty layout must have the same number of dimensions as every sample: "
+                f"got {len(own)} ({own}), sample {i} has {handle.ndim}"
+            )
+        if differs:
+            raise (RuntimeError if only_arrays else TypeError)(
+                f"All samples of a batch must have the same number of dimensions: "
+                f"sample 0 has {ndim}, sample {i} has {handle.ndim}"
+            )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 import torch
 
-from ndd._tensor.array_lists import arrays_alike, batch_of_arrays
+from ndd._tensor.array_lists import arrays_alike, batch_of_arrays, check_dimensions
 from ndd._tensor.batch import Batch, Samples
 from ndd._tensor.convert import convert_array
 from ndd._tensor.device import Device, DeviceLike, device as to_device_object, gpu_count
@@ -116,8 +116,9 @@ def batch(
         layout: a letter for each axis of a sample.
 
     Raises ValueError for an empty list without `dtype` and a layout that does not fit, OverflowError for Python integers out of
-    range, RuntimeError for samples of different rank and for an integer that the common float type may not represent (beyond
-    2**24 in f32), and TypeError for anything but a list of samples, such as a number or a dict.
+    range, RuntimeError for arrays of different rank and for an integer that the common float type may not represent (beyond
+    2**24 in f32), and TypeError for Tensors, numbers or lists of different rank (ValueError if sample 0 is a Tensor whose layout
+    an array would get), and for anything but a list of samples, such as a number or a dict.
 
     >>> import ndd, numpy as np
     >>> ndd.batch([1, 0.5]).dtype.name
@@ -505,17 +506,7 @@ def _gather(samples: Any, wanted: DType | None, device: Device | None, layout: s
         device = device or (Device.CPU if numbers else handles[0].device)
     if wanted is None:
         _make_alike(handles, samples, device, copy)
-    for i, handle in enumerate(handles):
-        if layout and handle.ndim != len(layout):
-            raise ValueError(
-                f"A non-empty layout must have the same number of dimensions as every sample: "
-                f"got {len(layout)} ({layout}), sample {i} has {handle.ndim}"
-            )
-        if handle.ndim != handles[0].ndim:
-            raise RuntimeError(
-                f"All samples of a batch must have the same number of dimensions: "
-                f"sample 0 has {handles[0].ndim}, sample {i} has {handle.ndim}"
-            )
+    check_dimensions(samples, handles, layout)
     return _joined(handles, layout)
 
 

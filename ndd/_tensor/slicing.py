@@ -23,20 +23,25 @@ def check_ranges(ranges: Any, value: Any) -> tuple[Index, ...] | None:
     Mistakes that can be seen before the value exists raise TypeError and ValueError. Too many indices of a Batch raise
     RuntimeError, as in DALI, whose Batches do not count them.
     """
-    indices = [_checked(r) for r in (ranges if is_tuple(ranges) else (ranges,))]
+    indices: list[Any] = list(ranges) if is_tuple(ranges) else [ranges]
+    is_batch = hasattr(value, "batch_size")
+    if is_batch:  # DALI counts the indices of a Tensor before it looks at them
+        indices = [_checked(r) for r in indices]
     if all(r is Ellipsis or _is_full(r) for r in indices):
         return None  # however many there are, also of a scalar
     dots = [i for i, r in enumerate(indices) if r is Ellipsis]
     if len(dots) > 1:
         raise ValueError("Only one Ellipsis is allowed.")
     ndim = value.ndim
-    while hasattr(value, "batch_size") and len(indices) - len(dots) > ndim and _is_full(indices[-1]):
+    while is_batch and len(indices) - len(dots) > ndim and _is_full(indices[-1]):
         indices.pop()  # as in DALI, which counts them for Tensors only
     if len(indices) - len(dots) > ndim:
-        raise (RuntimeError if hasattr(value, "batch_size") else ValueError)(
+        raise (RuntimeError if is_batch else ValueError)(
             f"Number of ranges ({len(indices) - len(dots)}) is greater than the number of dimensions of the tensor "
             f"({ndim})"
         )
+    if not is_batch:
+        indices = [_checked(r) for r in indices]
     if dots:
         fill = [slice(None)] * (ndim - len(indices) + 1)
         indices[dots[0] : dots[0] + 1] = fill

@@ -91,6 +91,46 @@ def test_errors_are_those_of_one_by_one():
         ndd.batch([np.zeros(2, complex), np.zeros(2, complex)])
 
 
+@pytest.mark.parametrize("joined", ["batch", "as_batch", "Batch"])
+def test_samples_of_different_rank_raise_what_dali_raises(joined):
+    def kinds(module):
+        flat, plane = np.zeros(3), np.zeros((2, 3))
+        marked = module.tensor(plane, layout="HW")
+        cases = [
+            ([flat, plane], None),
+            ([flat, plane], "W"),
+            ([flat, plane], "HW"),
+            ([flat, 1.0], None),
+            ([flat, 1.0], "W"),
+        ]
+        cases += [([module.tensor(flat), plane], None), ([plane, module.tensor(flat)], None), ([[1.0], plane], None)]
+        cases += [
+            ([marked, flat], None),
+            ([marked, 1.0], None),
+            ([marked, module.tensor(flat)], None),
+            ([flat, marked], None),
+        ]
+        for samples, layout in cases:
+            with pytest.raises((RuntimeError, TypeError, ValueError)) as caught:
+                getattr(module, joined)(samples, layout=layout).evaluate()
+            yield type(caught.value)
+
+    expected = [
+        "RuntimeError",
+        "RuntimeError",
+        "ValueError",
+        "TypeError",
+        "ValueError",
+        "TypeError",
+        "TypeError",
+        "TypeError",
+    ]
+    expected += ["ValueError", "ValueError", "TypeError", "TypeError"]
+    assert [kind.__name__ for kind in kinds(ndd)] == expected
+    dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
+    assert [kind.__name__ for kind in kinds(dali)] == expected
+
+
 def test_torch_s_gradients_and_masks_take_the_long_way():
     with pytest.raises(RuntimeError, match="requires grad"):
         ndd.batch([torch.zeros(2, requires_grad=True)] * 2)
