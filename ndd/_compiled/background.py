@@ -225,9 +225,9 @@ class Background:
     def _run(self) -> None:
         begun = time.monotonic()
         while True:
-            self._hand_out()
-            if self._running:
+            if self.workers.alive():
                 say_if_long(self._folder, self.count, begun)
+            self._hand_out()
             while not self.workers.alive() and self._is_busy() and self._end is None:
                 time.sleep(0.05)
             with self._lock:
