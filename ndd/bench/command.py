@@ -89,14 +89,15 @@ def run(args: argparse.Namespace) -> int:
         raise NotADirectoryError(f"--data: there is no folder {args.data}.")
     if args.json is not None and not args.json.absolute().parent.is_dir():  # before measuring, which may take an hour
         raise NotADirectoryError(f"--json: the folder {args.json.absolute().parent} does not exist.")
-    setting = make_setting(args.device, args.threads, not args.no_dali)
+    mine = args.section == "mine"  # beside the user's own loader
+    setting = make_setting(args.device, args.threads, not (args.no_dali or mine))
     setting.rounds = args.rounds or (3 if args.section in ("train", "torchvision", "mine") else 7)
     machine = describe(setting)
     print(", ".join(f"{k}: {v}" for k, v in machine.items()))
-    if setting.without_dali:
+    if setting.without_dali and not mine:
         print(setting.without_dali)
     results = []
-    print(f"\n{'':<66}{'ndd':>11}{'DALI':>11}  {'unit':<9}{'ratio':>7}  target")
+    print(f"\n{'':<66}{'ndd':>11}{'yours' if mine else 'DALI':>11}  {'unit':<9}{'ratio':>7}  target")
     for result in sections(setting, args):
         results.append(result)
         print(line(result), flush=True)
