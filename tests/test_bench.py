@@ -399,7 +399,11 @@ def test_the_command_and_its_file(tmp_path, capsys, monkeypatch):
     ("arguments", "sentence"),
     [
         (["--rounds", "0"], "--rounds must be at least 1"),
-        (["loop", "--data", "nowhere", "--no-dali"], "nowhere does not exist"),
+        *[([section, "--data", "nowhere"], "--data: there is no folder nowhere.") for section in ("loop", "cold")],
+        (["--json", "nowhere/numbers.json"], "/nowhere does not exist."),
+        (["loop", "--hw-load", "3"], "--hw-load must be from 0 to 1, got 3.0."),
+        (["dispatch", "mine.py"], "only `bench mine` takes a script, got mine.py for `bench dispatch`."),
+        (["cold", "--data", str(Path(__file__).parent / "compiled")], "compiled holds no images"),
         (["first", "--only", "resise", "--no-dali"], "--only: no row of first has 'resise' in its name."),
     ],
 )

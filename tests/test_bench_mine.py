@@ -116,3 +116,11 @@ def test_what_is_missing_is_said(setting, script, tmp_path):
 
 def test_it_is_a_section_of_its_own():
     assert "mine" in command._ON_REQUEST
+
+
+def test_its_table_says_yours_and_nothing_of_dali(tmp_path, capsys):
+    assert main(["bench", "mine", str(tmp_path / "none.py"), "--threads", "1"]) == 1
+    text = capsys.readouterr().out
+    assert "yours" in text
+    assert "DALI" not in text
+    ndd.set_num_threads(None)

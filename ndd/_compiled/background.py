@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd._compiled.compile_processes import ELSEWHERE, READY, STOPPED, Worker, Workers
-from ndd._execution.compile_notice import in_background
+from ndd._execution.compile_notice import in_background, say_if_long
 from ndd._execution.fork import around_fork, fork_lock
 from ndd._execution.signal_safe import start
 
@@ -138,6 +138,7 @@ class Background:
         self._lock = threading.RLock()
         self._thread: threading.Thread | None = None
         self._busy_at = self._begun = 0.0
+        self._folder: Path | None = None
         self._end: float | None = None  # of the program
         self._running: dict[Worker, Job] = {}  # in other processes
         self._check: Callable[[], bool] | None = None
@@ -174,6 +175,7 @@ class Background:
         when no call compiles."""
         self.busy()
         with self._lock:
+            self._folder = folder
             self.workers.start(folder)
             self._running = {worker: each for worker, each in self._running.items() if not worker.connection.closed}
             self._jobs = [each for each in self._jobs if not (each.early and each.early(kernel, kinds))]
@@ -221,7 +223,10 @@ class Background:
         return len(self._jobs) + max(1, len(self._compiling()))
 
     def _run(self) -> None:
+        begun = time.monotonic()
         while True:
+            if self.workers.alive():
+                say_if_long(self._folder, self.count, begun)
             self._hand_out()
             while not self.workers.alive() and self._is_busy() and self._end is None:
                 time.sleep(0.05)

@@ -248,8 +248,7 @@ class Kernel(Compiled):
             return compile_new(kinds, *more)
 
         def watched(kinds: Any, *more: Any) -> Any:
-            kernel_name = f"`{self.function.__qualname__}` of {self.function.__module__}"
-            with compiling(kernel_name, writable_folder(), background.count):
+            with compiling(writable_folder(), background.count):
                 if cache is None:
                     return compiled(kinds, *more)
                 from numba.core.registry import cpu_target

@@ -133,7 +133,7 @@ def binary(text: str, name: str, architecture: str) -> bytes:
         kept = _cached_binary(name_of_file) if waited else None
         if kept is not None:
             return kept
-        with compiling(f"`{name}` for {architecture}", folder):
+        with compiling(folder):
             code = _compiled(text, architecture)
         with contextlib.suppress(OSError):  # a read-only or full disk: the next process compiles again
             if folder is not None:

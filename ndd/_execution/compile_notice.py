@@ -23,8 +23,8 @@ in_background = threading.Event()
 
 
 @contextlib.contextmanager
-def compiling(kernel: str, folder: Path | None, count: Callable[[], int] = lambda: 1) -> Generator[None, None, None]:
-    """Around the compilation of a kernel that is stored in `folder`; `count()` kernels, including this one, are waiting.
+def compiling(folder: Path | None, count: Callable[[], int] = lambda: 1) -> Generator[None, None, None]:
+    """Around the compilation of a kernel that is stored in `folder`; `count()` kernels are known to wait, including this one.
 
     If compiling takes more than a second in all, the logger "ndd" says so in one line, in one of the processes that compile for
     the same folder. A kernel may be compiled while another one is.
@@ -33,11 +33,11 @@ def compiling(kernel: str, folder: Path | None, count: Callable[[], int] = lambd
     outermost = not hasattr(_own, "begun")
     if outermost:
         _own.begun = time.monotonic()
-    say_if_long(kernel, folder, count)
+    say_if_long(folder, count, _own.begun)
     try:
         yield
     finally:
-        say_if_long(kernel, folder, count)
+        say_if_long(folder, count, _own.begun)
         if outermost:
             with _lock:
                 _spent += time.monotonic() - _own.begun
@@ -56,10 +56,10 @@ def _why() -> str:
     return f" ({reasons[0].upper()}{reasons[1:]}.)" if reasons else ""
 
 
-def say_if_long(kernel: str, folder: Path | None, count: Callable[[], int], begun: float | None = None) -> None:
-    """Logs the line if compiling has taken long, since `begun` by the monotonic clock, or as `compiling` measures it."""
+def say_if_long(folder: Path | None, count: Callable[[], int], begun: float) -> None:
+    """Logs the line if compiling has taken long: since `begun` by the monotonic clock, and before that in this process."""
     global _said
-    if _said or _spent + time.monotonic() - (_own.begun if begun is None else begun) < _PATIENCE:
+    if _said or _spent + time.monotonic() - begun < _PATIENCE:
         return
     with _lock:
         if _said:
@@ -68,9 +68,11 @@ def say_if_long(kernel: str, folder: Path | None, count: Callable[[], int], begu
     if not try_lock(folder, "notice"):  # another process on this machine has logged it
         return
     number = count()
-    kernels = f"{number} kernels" if number > 1 else "a kernel"
+    known = number > 1  # else each call finds out what it needs
+    kernels = f"{number} kernels" if known else "kernels"
+    long = f"about {round(_EACH * number)} s" if known else "a few seconds for each new operator"
     kept = "not kept: no folder can be written to" if folder is None else f"kept in {folder}"
     logging.getLogger("ndd").warning(
-        f"ndd is compiling {kernels} for this machine, now {kernel}, about {max(2, round(_EACH * number))} s, {kept}; "
+        f"ndd is compiling {kernels} for this machine, {long}, {kept}; "
         f"`python -m ndd compile --all` does so ahead of time.{_why()}"
     )

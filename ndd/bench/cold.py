@@ -55,6 +55,7 @@ def main(argv: list[str] | None = None) -> None:
 def measure(setting: Setting, data: Path | None, batch_size: int | None = None) -> Iterator[Result]:
     """Seconds to the first batch and to 80 % of the warm rate, and the number of batches by then: with an empty cache, and with
     the cache of an earlier process. Both have the kernels of the wheel."""
+    scan(data or PHOTOS)  # raises an error for an unusable folder
     with tempfile.TemporaryDirectory(prefix="ndd-bench-") as cache:
         empty = _times("ndd", setting, data, batch_size, {"NDD_CACHE_DIR": cache})
         theirs = _times("DALI", setting, data, batch_size, {}) if "DALI" in setting.libraries else None

@@ -55,11 +55,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--only", default="", metavar="TEXT", help="operators, readers or parts of soak whose name contains this"
     )
-    parser.add_argument("--count", type=int, help="repetitions of a part of soak (default: as many as it is known for)")
+    parser.add_argument("--count", type=int, help="soak: repetitions of each part (default: a number of its own)")
     parser.add_argument(
         "--pictures",
         default="",
-        choices=["", "all", *PICTURES],
+        choices=["all", *PICTURES],
         help="loop: files of one kind, made of those of --data",
     )
     parser.add_argument("--hw-load", type=float, help="loop: the decoders' hw_decoder_load, 0 to 1 (default theirs)")
@@ -81,14 +81,23 @@ def run(args: argparse.Namespace) -> int:
         value = getattr(args, name)
         if value is not None and value < 1:
             raise ValueError(f"--{name.replace('_', '-')} must be at least 1, got {value}.")
-    setting = make_setting(args.device, args.threads, not args.no_dali)
+    if args.hw_load is not None and not 0 <= args.hw_load <= 1:
+        raise ValueError(f"--hw-load must be from 0 to 1, got {args.hw_load}.")
+    if args.script is not None and args.section != "mine":
+        raise ValueError(f"only `bench mine` takes a script, got {args.script} for `bench {args.section}`.")
+    if args.data is not None and not args.data.is_dir():
+        raise NotADirectoryError(f"--data: there is no folder {args.data}.")
+    if args.json is not None and not args.json.absolute().parent.is_dir():  # before measuring, which may take an hour
+        raise NotADirectoryError(f"--json: the folder {args.json.absolute().parent} does not exist.")
+    mine = args.section == "mine"  # beside the user's own loader
+    setting = make_setting(args.device, args.threads, not (args.no_dali or mine))
     setting.rounds = args.rounds or (3 if args.section in ("train", "torchvision", "mine") else 7)
     machine = describe(setting)
     print(", ".join(f"{k}: {v}" for k, v in machine.items()))
-    if setting.without_dali:
+    if setting.without_dali and not mine:
         print(setting.without_dali)
     results = []
-    print(f"\n{'':<66}{'ndd':>11}{'DALI':>11}  {'unit':<9}{'ratio':>7}  target")
+    print(f"\n{'':<66}{'ndd':>11}{'yours' if mine else 'DALI':>11}  {'unit':<9}{'ratio':>7}  target")
     for result in sections(setting, args):
         results.append(result)
         print(line(result), flush=True)

@@ -61,8 +61,9 @@ def _shown(epoch: Iterable[Item], bar_of: Any, options: dict[str, Any]) -> Itera
             yield item
             samples += samples_of(item)
             rate = (samples or profile.images) / profile.seconds
+            images = f"{rate:,.0f} images/s, " if rate else ""  # numbers and texts are no images
             waiting = min((profile.waited + unseen) / profile.seconds, 1.0)
-            bar.set_postfix_str(f"{rate:,.0f} images/s, {100 * waiting:.0f} % waiting", refresh=False)
+            bar.set_postfix_str(f"{images}{100 * waiting:.0f} % waiting", refresh=False)
             bar.update()
 
 

@@ -38,10 +38,12 @@ def html(profile: Profile) -> str:
 
 def _sentences(profile: Profile) -> list[str]:
     images = profile.images
-    rate = f", {images:,} images, {profile.images_per_second:,.0f} images/s" if images else ""
+    rate = (
+        f", {images:,} image{'' if images == 1 else 's'}, {profile.images_per_second:,.0f} images/s" if images else ""
+    )
     sentences = [
         f"{profile.seconds:.3f} s{rate}",
-        f"The loop waited for data {100 * profile.waiting:.1f} % of the time ({profile.waited:.3f} s); the rest is its own.",
+        f"The loop waited for data {100 * profile.waiting:.1f} % of the time ({profile.waited:.3f} s); the rest is its own work.",
     ]
     stream = profile.stream_waited
     if stream is not None:

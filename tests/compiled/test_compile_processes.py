@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from pretended_processes import Processes
 from ndd._compiled import background, compile_processes, compile_worker, kernel_cache
 from ndd._compiled.background import Background, Job
 from ndd._compiled.compile_processes import ASIDE, ELSEWHERE, ENDED, STOPPED, Workers
+from ndd._execution import compile_notice
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 
@@ -132,6 +134,19 @@ def test_what_ends_a_process_is_compiled_here(monkeypatch):
     processes.run(processes.job("a", done), processes.job("b", done))
     assert sorted(done) == ["a", "b"]
     assert not processes.workers.alive()
+
+
+def test_a_notice_is_said_while_processes_compile(monkeypatch, caplog, tmp_path):
+    monkeypatch.setattr(compile_notice, "_said", False)
+    monkeypatch.setattr(compile_notice, "_PATIENCE", 0.0)
+    processes, done = Processes(monkeypatch, 2), []
+    with caplog.at_level(logging.WARNING, "ndd"):
+        processes.background._jobs += [processes.job(name, done) for name in "abc"]
+        processes.background.do(processes.job("d", done), tmp_path)
+        processes.background.finish()
+    assert sorted(done) == ["a", "b", "c", "d"]
+    (text,) = caplog.messages
+    assert f"kept in {tmp_path}" in text
 
 
 def test_a_call_that_waits_takes_a_free_process(monkeypatch):

@@ -117,7 +117,7 @@ def said(folder, caplog, monkeypatch, count=1):
     monkeypatch.setattr(compile_notice, "_said", False)
     monkeypatch.setattr(compile_notice, "_PATIENCE", 0.0)
     caplog.clear()
-    with caplog.at_level(logging.WARNING, "ndd"), compile_notice.compiling("`f` of g", folder, lambda: count):
+    with caplog.at_level(logging.WARNING, "ndd"), compile_notice.compiling(folder, lambda: count):
         pass
     return caplog.messages
 
@@ -127,6 +127,6 @@ def test_a_notice_is_said_once_a_machine(tmp_path, caplog, monkeypatch):
     assert not said(tmp_path, caplog, monkeypatch)
     holder.kill()
     (text,) = said(tmp_path, caplog, monkeypatch, 14)
-    assert text.startswith("ndd is compiling 14 kernels for this machine, now `f` of g, about 21 s, kept in ")
+    assert text.startswith("ndd is compiling 14 kernels for this machine, about 21 s, kept in ")
     assert str(tmp_path) in text
     unlock(tmp_path, "notice")

@@ -372,3 +372,9 @@ def test_a_profile_that_is_never_read_keeps_no_events():
         profile = Profile(keeps_spans=keeps)
         profile.add(span)
         assert len(profile._timed) == keeps
+
+
+def test_one_image_is_no_plural():
+    with ndd.profile() as p:
+        ndd.flip(ndd.demo.photo("cat")).torch()
+    assert ", 1 image, " in str(p)

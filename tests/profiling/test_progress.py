@@ -89,3 +89,10 @@ def test_tqdm_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     with pytest.raises(ImportError, match=r"ndd\.progress: tqdm is missing .*pip install tqdm"):
         ndd.progress([1])
+
+
+def test_no_rate_of_images_where_there_are_none():
+    shown = io.StringIO()
+    assert list(ndd.progress([1, 2, 3], file=shown)) == [1, 2, 3]
+    assert "% waiting" in shown.getvalue()
+    assert "images/s" not in shown.getvalue()
