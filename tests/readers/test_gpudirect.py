@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import torch
 from waiting import wait_until
 
 import ndd
@@ -54,7 +55,7 @@ class CuFile:
     def pread(self, buf, size=None, file_offset=0, task_size=None):
         """To a contiguous u8 buffer, on a thread of its own; what is beyond the end of the file is not read."""
         self.kvikio.maybe("begin", self.path)
-        target = np.from_dlpack(buf)
+        target = torch.from_dlpack(buf).numpy()  # NumPy before 2.2 makes read-only arrays
         assert target.dtype == np.uint8
         assert size == len(target)
         self.kvikio.reads.append((os.path.basename(self.path), file_offset, size))
