@@ -403,7 +403,10 @@ def test_the_command_and_its_file(tmp_path, capsys, monkeypatch):
         (["--json", "nowhere/numbers.json"], "/nowhere does not exist."),
         (["loop", "--hw-load", "3"], "--hw-load must be from 0 to 1, got 3.0."),
         (["dispatch", "mine.py"], "only `bench mine` takes a script, got mine.py for `bench dispatch`."),
-        (["cold", "--data", str(Path(__file__).parent / "compiled")], "compiled holds no images"),
+        *[
+            ([k, "--data", str(Path(__file__).parent / "compiled")], "compiled holds no images")
+            for k in ("cold", "ops")
+        ],
         (["first", "--only", "resise", "--no-dali"], "--only: no row of first has 'resise' in its name."),
     ],
 )

@@ -12,6 +12,7 @@ from ndd.bench.libraries import Setting
 from ndd.bench.operator_table import TABLE
 from ndd.bench.process import Process
 from ndd.bench.rounds import Result, interleaved
+from ndd.demo.folder import PHOTOS, scan
 
 Answer = Callable[[str], dict[str, Any]]
 """A library's answer for a row: `operator_side.Rows.answer`."""
@@ -22,6 +23,7 @@ def measure(setting: Setting, data: Path | None, batch_size: int = 64, only: str
 
     On the CPU, a library has no number for a row that it always computes on its GPU.
     """
+    scan(data or PHOTOS)  # raises an error for an unusable folder
     options = setting.device, str(setting.threads), str(data or ""), str(batch_size), str(setting.seconds)
     sides = {side: _Side(side, *options) for side in setting.libraries}
     try:
