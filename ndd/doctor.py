@@ -307,8 +307,10 @@ def _kernels() -> Finding:
     archives = import_module("ndd._execution.kernel_archives")
     at_first_use = "compiled at their first use, or ahead of time by `python -m ndd compile --all`"
     if archives.refused():
-        return Finding("kernels", "missing", f"{archives.refused()}: {at_first_use}")
+        return Finding("kernels", "missing", f"{archives.refused()}; they are {at_first_use}")
     if archives.targets():
         return Finding("kernels", "ok", f"the package brings those for {', '.join(archives.targets())}")
     why = archives.why_none()
-    return Finding("kernels", "missing", f"the package brings none{why and f' ({why})'}: {at_first_use}")
+    return Finding(
+        "kernels", "missing", f"the package brings none; they are {at_first_use}{why and f'. The reason: {why}'}"
+    )
