@@ -68,9 +68,13 @@ def check_dimensions(samples: Sequence[Any], handles: Sequence[Handle], layout: 
     """Raises if samples differ in their number of axes, or do not fit `layout`: the kind of error is DALI's, which joins
     Tensors (that it makes of numbers and lists too) in another way than arrays."""
     ndim, own = handles[0].ndim, layout or handles[0].layout
+    if all([handle.ndim == ndim for handle in handles]) and (not own or len(own) == ndim):
+        return
     only_arrays = all(not isinstance(s, Handle) and getattr(s, "ndim", 0) for s in samples)
     for i, (sample, handle) in enumerate(zip(samples, handles, strict=True)):
         differs = handle.ndim != ndim
+        # A layout that is given goes to every sample, one of sample 0 to those that are no Tensors. In a list of
+        # arrays alone, they are compared with one another first.
         gets_layout = not (differs and only_arrays) if layout else not isinstance(sample, Handle)
         if own and gets_layout and handle.ndim != len(own):
             raise ValueError(

@@ -253,8 +253,8 @@ def profile(*, nvtx: bool | None = None) -> Profile:
     ahead; milliseconds of work on the CPU, on any thread, and on the GPU; milliseconds that the loop's thread waited for it, or
     worked on it itself; bytes of the results. The line "reading" is what the readers' threads read ahead. The lines above the
     table give the share of the time that the loop waited for data, and the images (samples) per second. The rest is the loop's
-    own work, such as the network. The loop's thread is the one that takes the batches. On a GPU "waited" is
-    the waiting time of the thread; that of torch's stream is given beside it.
+    own work, such as the network. The loop's thread is the one that takes the batches. On a GPU "waited" is the waiting
+    time of the thread; that of torch's stream is given beside it.
 
     `p.operators`, `p.waiting`, `p.seconds`, `p.images_per_second` are the numbers, `p.save("trace.json")` writes a trace for
     https://ui.perfetto.dev, and `p.explain(value)` tells how a value was computed. In torch.profiler each call, wait and piece

@@ -93,42 +93,34 @@ def test_errors_are_those_of_one_by_one():
 
 @pytest.mark.parametrize("joined", ["batch", "as_batch", "Batch"])
 def test_samples_of_different_rank_raise_what_dali_raises(joined):
-    def kinds(module):
-        flat, plane = np.zeros(3), np.zeros((2, 3))
-        marked = module.tensor(plane, layout="HW")
-        cases = [
-            ([flat, plane], None),
-            ([flat, plane], "W"),
-            ([flat, plane], "HW"),
-            ([flat, 1.0], None),
-            ([flat, 1.0], "W"),
+    flat, plane = np.zeros(3), np.zeros((2, 3))
+
+    def cases(module):
+        tensor, marked = module.tensor(flat), module.tensor(plane, layout="HW")
+        return [
+            ([flat, plane], None, "RuntimeError"),
+            ([flat, plane], "W", "RuntimeError"),
+            ([flat, plane], "HW", "ValueError"),
+            ([flat, 1.0], None, "TypeError"),
+            ([flat, 1.0], "W", "ValueError"),
+            ([tensor, plane], None, "TypeError"),
+            ([plane, tensor], None, "TypeError"),
+            ([[1.0], plane], None, "TypeError"),
+            ([marked, flat], None, "ValueError"),
+            ([marked, 1.0], None, "ValueError"),
+            ([marked, tensor], None, "TypeError"),
+            ([flat, marked], None, "TypeError"),
         ]
-        cases += [([module.tensor(flat), plane], None), ([plane, module.tensor(flat)], None), ([[1.0], plane], None)]
-        cases += [
-            ([marked, flat], None),
-            ([marked, 1.0], None),
-            ([marked, module.tensor(flat)], None),
-            ([flat, marked], None),
-        ]
-        for samples, layout in cases:
+
+    def raised(module):
+        for samples, layout, _ in cases(module):
             with pytest.raises((RuntimeError, TypeError, ValueError)) as caught:
                 getattr(module, joined)(samples, layout=layout).evaluate()
-            yield type(caught.value)
+            yield type(caught.value).__name__
 
-    expected = [
-        "RuntimeError",
-        "RuntimeError",
-        "ValueError",
-        "TypeError",
-        "ValueError",
-        "TypeError",
-        "TypeError",
-        "TypeError",
-    ]
-    expected += ["ValueError", "ValueError", "TypeError", "TypeError"]
-    assert [kind.__name__ for kind in kinds(ndd)] == expected
-    dali = pytest.importorskip("nvidia.dali.experimental.dynamic")
-    assert [kind.__name__ for kind in kinds(dali)] == expected
+    expected = [kind for *_, kind in cases(ndd)]
+    assert list(raised(ndd)) == expected
+    assert list(raised(pytest.importorskip("nvidia.dali.experimental.dynamic"))) == expected
 
 
 def test_torch_s_gradients_and_masks_take_the_long_way():
