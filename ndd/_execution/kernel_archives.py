@@ -39,7 +39,7 @@ class KernelArchive:
     def __init__(self, content: bytes):
         self._files = zipfile.ZipFile(io.BytesIO(content))
         self._names = frozenset(self._files.namelist())
-        self.header: dict[str, dict[str, str]] = json.loads(self._files.read(_HEADER))
+        self.header: dict[str, Any] = json.loads(self._files.read(_HEADER))
         for part in ("target", "libraries"):
             if not isinstance(self.header[part], dict):
                 raise ValueError(f"{_HEADER} has no {part}")
