@@ -214,7 +214,9 @@ def test_nobody_waits_for_what_a_crew_does(monkeypatch):
     team = team_of(context.thread_pool)
     assert not team.ensure(2)
     counts, who = numbers()
-    assert parallel_for(context, count_up, (counts, 10, np.array([0]), who), len(counts), 1 << 30, None, CostEstimate(1e-6))
+    assert parallel_for(
+        context, count_up, (counts, 10, np.array([0]), who), len(counts), 1 << 30, None, CostEstimate(1e-6)
+    )
     np.testing.assert_array_equal(counts, 6)
     monkeypatch.undo()
     assert team.ensure(2)
