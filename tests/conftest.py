@@ -125,7 +125,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.long)
         if "cuda" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.gpu)
-        if isinstance(item, DoctestItem) and any("import_torchvision" in example.source for example in item.dtest.examples):
+        if isinstance(item, DoctestItem) and any(
+            "import_torchvision" in example.source for example in item.dtest.examples
+        ):
             missing = importlib.util.find_spec("torchvision") is None
             item.add_marker(pytest.mark.skipif(missing, reason="torchvision is not installed"))
     if _chooses(config):
