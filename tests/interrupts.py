@@ -48,7 +48,10 @@ class interrupted:
         self._after_call.discard(id(frame.f_back))  # the call was one of Python code: no look after it
         if not frame.f_globals.get("__name__", "").startswith(("ndd.", "threading", "concurrent.futures")):
             return None
-        self._look(frame)
+        if sys.version_info < (3, 11) and frame.f_lasti >= 0:
+            self._after_call.add(id(frame))  # a generator goes on: raised from here, 3.10 would not run its `finally`
+        else:
+            self._look(frame)
         last = -1
 
         def within(frame, event, argument):

@@ -19,7 +19,7 @@ from ndd._operator.empty_batch import ranked, results_without_samples
 from ndd._operator.frames import FrameMap, is_video, unroll
 from ndd._operator.inputs import InputFailed, stored
 from ndd._operator.naming import raise_named, source_info_of
-from ndd._operator.partition import Pace, parallel_for
+from ndd._operator.partition import CostEstimate, parallel_for
 from ndd._operator.plan import Plan, check_values, checked_plan
 from ndd._operator.unit_warnings import warn_of_planes
 from ndd._operator.values import Values
@@ -118,13 +118,13 @@ class Call:
 
     def parallel_for(self, loop: Kernel, fields: tuple[Any, ...], count: int, nbytes: int, held: Any) -> bool:
         """Runs a compiled loop over samples on as many threads as is worth it: see `partition.parallel_for`."""
-        return parallel_for(self.context, loop, fields, count, nbytes, held, self.pace(loop))
+        return parallel_for(self.context, loop, fields, count, nbytes, held, self.cost(loop))
 
-    def pace(self, of: Any) -> Pace:
-        """The measured pace of a loop or kernel of this operator for values of these types."""
+    def cost(self, of: Any) -> CostEstimate:
+        """The measured cost of a loop or kernel of this operator for values of these types."""
         specs = self.cached_call.specs
         key = (of, specs[0] and specs[0].dtype if specs else None, self.outs[0].dtype)
-        return self.op.paces.get(key) or self.op.paces.setdefault(key, Pace())
+        return self.op.costs.get(key) or self.op.costs.setdefault(key, CostEstimate())
 
     def once(self, make: Callable[[], Any]) -> Any:
         """The result of `make`. In a call whose arguments are all constants, it depends on these and on `n` alone: then it

@@ -86,7 +86,7 @@ class Operator:
         self.declared_outputs: int | Callable[..., int] = options["outputs"]
         # By the maker of input 0, see `fusion.py`.
         self.fuses: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {}
-        self.paces: dict[Any, Any] = {}  # the paces of loops on the CPU, see `partition.py`
+        self.costs: dict[Any, Any] = {}  # of loops on the CPU, see `partition.py`
         self.cpu_names: list[str] = []
         self.cuda_names: list[str] = []
         self.forget()

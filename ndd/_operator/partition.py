@@ -52,8 +52,8 @@ _FAR = 1 << 25
 _RUN_BYTES = 1 << 17  # the fewest bytes of a run of samples
 
 
-class Pace:
-    """The measured time of a loop per byte of a batch, on one thread.
+class CostEstimate:
+    """The measured cost of a loop: seconds for each byte of a batch, on one thread.
 
     Args:
         seconds: if that is known.
@@ -86,7 +86,7 @@ def parallel_for(
     count: int,
     nbytes: int,
     held: Any,
-    pace: Pace | None = None,
+    cost: CostEstimate | None = None,
 ) -> bool:
     """Runs `loop(counter, limit, *fields)` on as many threads as pay off, until all of `count` samples have been taken.
 
@@ -96,7 +96,7 @@ def parallel_for(
             compiled: then nothing has been done, and nothing will be.
         count, nbytes: the number of samples, and the approximate number of bytes that are moved.
         held: everything whose addresses the loop knows.
-        pace: the pace of such loops; default: the first samples are timed.
+        cost: what is known of such loops; default: the first samples are timed.
 
     Returns whether all samples are done.
     """
@@ -104,17 +104,17 @@ def parallel_for(
     limit = max(1, _BYTES * count // (nbytes + 1))
     threads = 1
     if count > 1 and nbytes > _TINY:
-        pace = pace or Pace()
-        if pace.is_due():
+        cost = cost or CostEstimate()
+        if cost.is_due():
             some = 1
-            if pace.seconds * nbytes <= _MUCH_SECONDS:
+            if cost.seconds * nbytes <= _MUCH_SECONDS:
                 some = min(limit, max(1, count // _SHARE, count * _TINY // nbytes))
             begun = perf_counter()
             if not shared(ALONE, 0, counter, some, fields):
                 return False
-            pace.note(max(perf_counter() - begun - _CALL_SECONDS, 1e-8) * count / (some * nbytes))
+            cost.note(max(perf_counter() - begun - _CALL_SECONDS, 1e-8) * count / (some * nbytes))
         # work / threads + threads * cost is least for threads = sqrt(work / cost).
-        threads = min(int((pace.seconds * nbytes / _WAKE_SECONDS) ** 0.5), count - int(counter[0]))
+        threads = min(int((cost.seconds * nbytes / _WAKE_SECONDS) ** 0.5), count - int(counter[0]))
         if threads > 1:
             threads = min(threads, context.num_threads)
 
@@ -331,7 +331,7 @@ class SampleLoop:
         order = self._order
         parallel_for(
             call.context, self.loop, (order, tuple(fields)), len(order), self.nbytes, (stores, fields, held),
-            call.pace(self.kernel),
+            call.cost(self.kernel),
         )  # fmt: skip
 
 

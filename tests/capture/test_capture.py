@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from scenarios import outcomes
@@ -177,6 +179,7 @@ def sources(m, do, files):
 
 
 @pytest.mark.oracle
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="on Python 3.10 DALI 2.4.0 sees no operators in a loop")
 @pytest.mark.parametrize("scenario", [modes, draws, promises, sources], ids=lambda s: s.__name__)
 @pytest.mark.drawn(1)
 def test_as_dali(scenario, files):

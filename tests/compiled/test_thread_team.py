@@ -18,7 +18,7 @@ from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import loop_over_samples, next_index
 from ndd._compiled.thread_team import ALONE, BY_FALLBACK, ThreadTeam, joined, team_of
 from ndd._execution.threads import ThreadPool
-from ndd._operator.partition import Pace, parallel_for
+from ndd._operator.partition import CostEstimate, parallel_for
 
 pytestmark = pytest.mark.skipif(not room._FUTEX, reason="needs Linux")
 
@@ -214,7 +214,9 @@ def test_nobody_waits_for_what_a_crew_does(monkeypatch):
     team = team_of(context.thread_pool)
     assert not team.ensure(2)
     counts, who = numbers()
-    assert parallel_for(context, count_up, (counts, 10, np.array([0]), who), len(counts), 1 << 30, None, Pace(1e-6))
+    assert parallel_for(
+        context, count_up, (counts, 10, np.array([0]), who), len(counts), 1 << 30, None, CostEstimate(1e-6)
+    )
     np.testing.assert_array_equal(counts, 6)
     monkeypatch.undo()
     assert team.ensure(2)

@@ -17,7 +17,7 @@ from ndd._compiled.intrinsics import array_at
 from ndd._compiled.jit import kernel
 from ndd._compiled.sample_loops import _by_fallback, next_index
 from ndd._operator import Plan, all_operators, on_cpu, partition
-from ndd._operator.partition import Pace, parallel_for
+from ndd._operator.partition import CostEstimate, parallel_for
 
 LARGE = 1 << 30  # bytes: worth all threads
 
@@ -56,33 +56,33 @@ def test_calls_end_so_that_python_can_look_for_signals():
 
 def test_what_was_compiled_meanwhile_has_all_threads(tasks):
     """However often it was left before."""
-    pace, context = Pace(), ndd.EvalContext(num_threads=3)
+    cost, context = CostEstimate(), ndd.EvalContext(num_threads=3)
     for _ in range(10):
-        assert not parallel_for(context, lambda *counter: False, (), 10, LARGE, None, pace)
+        assert not parallel_for(context, lambda *counter: False, (), 10, LARGE, None, cost)
     assert tasks == []
     marks = np.zeros((10, 2), np.int32)
     places = marks.ctypes.data + 8 * np.arange(10)
     for _ in range(3):
-        assert parallel_for(context, mark, (places, marks[0]), 10, LARGE, marks, pace)
+        assert parallel_for(context, mark, (places, marks[0]), 10, LARGE, marks, cost)
     assert tasks == [3] * 3
 
 
 def test_a_fallback_says_little_of_what_is_compiled():
-    pace = Pace()
+    cost = CostEstimate()
     for _ in range(100):
-        if pace.is_due():
-            pace.note(1.0)
-    while not pace.is_due():
+        if cost.is_due():
+            cost.note(1.0)
+    while not cost.is_due():
         pass
-    pace.note(0.01)
-    assert pace.seconds == 0.01
+    cost.note(0.01)
+    assert cost.seconds == 0.01
 
 
-@pytest.mark.parametrize(("nbytes", "pace", "calls"), [(LARGE, Pace(1.0), 3), (LARGE, None, 1), (0, None, 1)])
-def test_what_is_being_compiled_is_left(nbytes, pace, calls):
+@pytest.mark.parametrize(("nbytes", "cost", "calls"), [(LARGE, CostEstimate(1.0), 3), (LARGE, None, 1), (0, None, 1)])
+def test_what_is_being_compiled_is_left(nbytes, cost, calls):
     result = []
     assert not parallel_for(
-        ndd.EvalContext(num_threads=3), lambda *counter: result.append(1), (), 10, nbytes, None, pace
+        ndd.EvalContext(num_threads=3), lambda *counter: result.append(1), (), 10, nbytes, None, cost
     )
     assert len(result) == calls
 
@@ -104,20 +104,20 @@ def test_as_many_threads_as_the_work_is_worth(seconds, threads):
         counter[0] += limit
         return True
 
-    assert parallel_for(context, loop, (), 100, 1 << 14, None, Pace(seconds * 100 / (1 << 14)))
+    assert parallel_for(context, loop, (), 100, 1 << 14, None, CostEstimate(seconds * 100 / (1 << 14)))
     assert used == ([threads] if threads > 1 else [])
 
 
 def test_the_pace_of_a_loop():
     """The first call may have compiled; later ones are looked at now and then."""
-    pace = Pace()
+    cost = CostEstimate()
     for seconds in (8.0, 2.0, 4.0):
-        assert pace.is_due()
-        pace.note(seconds)
-    assert pace.seconds == 2.0
-    assert sum(pace.is_due() for _ in range(640)) == 10
-    pace.note(4.0)
-    assert pace.seconds == 3.0
+        assert cost.is_due()
+        cost.note(seconds)
+    assert cost.seconds == 2.0
+    assert sum(cost.is_due() for _ in range(640)) == 10
+    cost.note(4.0)
+    assert cost.seconds == 3.0
 
 
 def test_much_work_with_few_bytes_is_shared_too():
@@ -141,7 +141,7 @@ def test_errors_come_through():
         raise MemoryError("nothing left")
 
     with pytest.raises(MemoryError, match="nothing left"):
-        parallel_for(ndd.EvalContext(num_threads=2), loop, (), 10, LARGE, None, Pace(1.0))
+        parallel_for(ndd.EvalContext(num_threads=2), loop, (), 10, LARGE, None, CostEstimate(1.0))
 
 
 def images(rng, count=6):
@@ -211,7 +211,7 @@ def test_ctrl_c_leaves_the_others_their_memory():
     caller = threading.current_thread()
     context = ndd.EvalContext(num_threads=2)
     with pytest.raises(KeyboardInterrupt):
-        parallel_for(context, loop, (), 10, LARGE, held, Pace(1.0))
+        parallel_for(context, loop, (), 10, LARGE, held, CostEstimate(1.0))
     del held
     go_on.set()
     context.thread_pool.run(lambda i: None, 2)

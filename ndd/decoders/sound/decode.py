@@ -17,7 +17,7 @@ from ndd._compiled.sample_loops import loop_over_samples
 from ndd._compiled.thread_team import ALONE, joined
 from ndd._cpu.windowed_sinc import lobes_of, resample, tables_of
 from ndd._operator.limits import RISE
-from ndd._operator.partition import Pace, parallel_for
+from ndd._operator.partition import CostEstimate, parallel_for
 from ndd._tensor.memory import host_empty
 from ndd._tensor.store import address
 from ndd.decoders.sound import batch_kernels as sound_batch, ffmpeg as _ffmpeg_sound, libsndfile
@@ -247,7 +247,7 @@ def _work_on(groups: list[_Group], call: Call | None) -> None:
     other, so that none waits for the last file of a group."""
     if call is not None and len(groups) == 1:
         loop, arguments, nanoseconds = groups[0]
-        parallel_for(call.context, loop, arguments, len(arguments[0]), int(nanoseconds), arguments, Pace(1e-9))
+        parallel_for(call.context, loop, arguments, len(arguments[0]), int(nanoseconds), arguments, CostEstimate(1e-9))
         return
     counters, files = [np.array([0]) for _ in groups], sum([len(group.arguments[0]) for group in groups])
     work = sum([group.work for group in groups])

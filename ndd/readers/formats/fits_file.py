@@ -263,5 +263,6 @@ def _scaled(stored: np.ndarray, form: _Form) -> np.ndarray:
         scaled *= form.scale
     scaled += form.zero
     if form.blank is not None:
-        scaled[stored == form.blank] = np.nan
+        # In the machine's byte order: NumPy 2.1 crashes where it compares others with a number that their type does not hold.
+        scaled[stored.astype(native, copy=False) == form.blank] = np.nan
     return scaled
