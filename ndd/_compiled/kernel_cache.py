@@ -106,10 +106,10 @@ class KernelCache:
         """Header and code of each file that holds the kernel whole."""
         for data, target in self._candidates(sig, codegen):
             try:
-                found = kernel_file.unpacked(data, self._expected(sig, target))
+                parts = kernel_file.unpacked(data, self._expected(sig, target))
             except Exception:  # a header that is no JSON object, or nested too deep
                 continue
-            yield found
+            yield parts
 
     def _candidates(self, sig: Any, codegen: Any) -> Iterator[tuple[bytes, dict[str, str]]]:
         """The files that may hold the kernel, and the target of each."""

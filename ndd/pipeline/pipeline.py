@@ -18,6 +18,7 @@ from ndd.pipeline.graph import dot_text
 from ndd.pipeline.node import DataNode
 from ndd.pipeline.outputs import TensorList
 from ndd.pipeline.serialized import definition_in, definition_text, outputs_of
+from ndd.profiling import recorder
 from ndd.read_ahead import ReadAhead
 from ndd.types import PipelineAPIType
 
@@ -234,16 +235,17 @@ class Pipeline(PipelineBody):
         self._scheduled += 1
         self._started = True
 
-    def _run_now(self) -> None:
+    def _run_now(self) -> Any:
         """Computes the first run on the caller's thread; later runs are prepared ahead."""
         if self._ahead is not None:
             self._out = self._ahead.next()
-            return
+            return self._out
         self._out = self._once()
         if self._runs_ahead():
             work = functools.partial(_next_run, weakref.ref(self))
             self._ahead = ReadAhead(work, self._depth, "pipeline", owner=self, exit_seconds=10.0)
             self._ahead.begin()
+        return self._out
 
     def share_outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
         """The outputs of the oldest scheduled run.
@@ -266,7 +268,10 @@ class Pipeline(PipelineBody):
             raise StopIteration
         try:
             if self._out is None:
-                self._run_now()
+                if recorder.profiles:
+                    recorder.deliver(self._run_now)
+                else:
+                    self._run_now()
         except StopIteration:
             self._ended = True
             raise
