@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import ndd
 from ndd.__main__ import main
 from ndd.bench import command, mine, mine_side
 from ndd.bench.libraries import Setting
+from ndd.bench.process import failure
 
 SCRIPT = """
 import numpy as np
@@ -124,3 +126,18 @@ def test_its_table_says_yours_and_nothing_of_dali(tmp_path, capsys):
     assert "yours" in text
     assert "DALI" not in text
     ndd.set_num_threads(None)
+
+
+def test_an_error_begins_at_the_users_script(script, capsys):
+    """A side that says nothing tells how it ended."""
+    path = script()
+    path.write_text(path.read_text() + "\n\ndef wrong():\n    raise KeyError('mine')\n")
+    with pytest.raises(SystemExit) as ended:
+        mine_side.main(["ndd", str(path), "--threads", "1", "--loop", "wrong"])
+    lines = str(ended.value).splitlines()
+    assert f'File "{path}"' in lines[1]
+    assert lines[-1] == "KeyError: 'mine'"
+    with pytest.raises(SystemExit, match=f"^expected a function `missing` in {path} that gives"):
+        mine_side.main(["ndd", str(path), "--threads", "1", "--loop", "missing"])
+    done = subprocess.CompletedProcess([], -9, "", "")
+    assert failure(done) == "it ended with signal 9, without a message"

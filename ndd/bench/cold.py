@@ -20,6 +20,7 @@ from typing import Any
 
 from ndd.bench.libraries import Setting
 from ndd.bench.loop_sides import dynamic
+from ndd.bench.process import failure
 from ndd.bench.rounds import Result, synchronize
 from ndd.demo.folder import PHOTOS, scan
 
@@ -106,7 +107,7 @@ def _times(
     users = {"NDD_COMPILE_IN_BACKGROUND": "1", "PYTHONWARNINGS": "ignore"}
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **users, **environment})
     if done.returncode:
-        raise RuntimeError(f"the loop of {side} failed:\n{done.stderr[-2000:]}")
+        raise RuntimeError(f"the loop of {side} failed:\n{failure(done)}")
     return json.loads(done.stdout.splitlines()[-1])
 
 

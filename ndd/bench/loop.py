@@ -20,6 +20,7 @@ from typing import NamedTuple
 from ndd.bench.libraries import Setting, names_among
 from ndd.bench.loop_pictures import PICTURES, convert_pictures, distinct_files
 from ndd.bench.loop_sides import SIDES
+from ndd.bench.process import failure
 from ndd.bench.rounds import Result
 from ndd.demo.folder import PHOTOS, scan
 
@@ -131,8 +132,8 @@ def _times(side: str, setting: Setting, case: _Case) -> _Times:
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     if done.returncode:
         if side == "ndd":
-            raise RuntimeError(f"the loop of ndd failed:\n{done.stderr[-2000:]}")
-        print(f"{side} does not run here: {(done.stderr.strip().splitlines() or ['no message'])[-1][:160]}")
+            raise RuntimeError(f"the loop of ndd failed:\n{failure(done)}")
+        print(f"{side} does not run here: {failure(done).splitlines()[-1][:160]}")
         return _Times()
     *epochs, threads = json.loads(done.stdout.strip().splitlines()[-1])
     rate, caller, process = map(median, epochs)

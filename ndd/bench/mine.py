@@ -25,6 +25,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from ndd.bench.libraries import Setting
+from ndd.bench.process import failure
 from ndd.bench.rounds import Result
 
 SIDES = ("ndd", "yours")
@@ -49,7 +50,7 @@ def measure(
         ]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, env=os.environ)
         if done.returncode:
-            raise RuntimeError(f"bench mine: the side of {side} failed:\n{done.stderr.strip()[-2000:]}")
+            raise RuntimeError(f"bench mine: the side of {side} failed:\n{failure(done)}")
         numbers[side] = json.loads(done.stdout.strip().splitlines()[-1])
     ours, theirs = numbers["ndd"], numbers["yours"]
     title = f"{script.name}; {setting.threads} threads"

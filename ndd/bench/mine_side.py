@@ -8,6 +8,7 @@ import importlib.util
 import json
 import sys
 import time
+import traceback
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -35,10 +36,23 @@ def main(argv: list[str] | None = None) -> None:
     parser.add_argument("--loop", default="ndd_loop")
     args = parser.parse_args(argv)
     with contextlib.redirect_stdout(sys.stderr):  # the script's own output must not mix with the numbers
-        script = loaded(args.script)
-        epoch = ndd_loop(script, args) if args.side == "ndd" else own_loop(script, args)
-        numbers = timed(epoch, args.rounds, args.images)
+        try:
+            script = loaded(args.script)
+            epoch = ndd_loop(script, args) if args.side == "ndd" else own_loop(script, args)
+            numbers = timed(epoch, args.rounds, args.images)
+        except Exception as error:
+            sys.exit(told(error, args.script))
     print(json.dumps(numbers))
+
+
+def told(error: Exception, script: Path) -> str:
+    """An error, with the lines that led to it from the script on, which are the user's."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename != str(script):
+        trace = trace.tb_next
+    if trace is None and str(error).startswith("bench mine: "):
+        return str(error).removeprefix("bench mine: ")
+    return "".join(traceback.format_exception(type(error), error, trace)).strip()
 
 
 def loaded(path: Path) -> ModuleType:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ndd._execution.cpus import cpu_count
+from ndd.bench.process import failure
 from ndd.bench.rounds import Result
 
 _BATCH, _SIZE = 64, 224
@@ -213,7 +214,7 @@ def _rate(side: str, name: str, folder: Path, workers: int) -> float | None:
         return float(done.stdout.split()[-1])
     if side == "own" and "ModuleNotFoundError" in done.stderr:
         return None
-    raise RuntimeError(f"bench: {side} of readers.{name} ended with an error:\n{done.stderr[-2000:]}")
+    raise RuntimeError(f"bench: {side} of readers.{name} ended with an error:\n{failure(done)}")
 
 
 def _ours(name: str, folder: Path) -> Iterable[int]:

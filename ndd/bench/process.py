@@ -10,6 +10,15 @@ from typing import Any
 from ndd._execution.signal_safe import interrupting_no_children
 
 
+def failure(done: subprocess.CompletedProcess[str]) -> str:
+    """The end of what a failed process wrote to stderr; how it ended, if it wrote nothing, as when the system killed it."""
+    code = done.returncode
+    return (
+        done.stderr.strip()[-2000:]
+        or f"it ended with {f'signal {-code}' if code < 0 else f'code {code}'}, without a message"
+    )
+
+
 class Process:
     """`python -m module arguments...`: a process that writes a line of JSON for each line that it reads."""
 

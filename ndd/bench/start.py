@@ -15,6 +15,7 @@ from ndd._compiled.kernel_file import SUFFIX
 from ndd.bench.libraries import Setting, enumerations, finish
 from ndd.bench.operator_inputs import arrays, inputs
 from ndd.bench.operator_table import TABLE
+from ndd.bench.process import failure
 from ndd.bench.rounds import Result, interleaved
 
 _IMPORT = "import torch, time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
@@ -105,6 +106,5 @@ def _numbers(code: str, environment: dict[str, str] | None = None) -> list[float
         check=False,
     )
     if done.returncode:
-        lines = done.stderr.strip().splitlines() or ["no output"]
-        raise RuntimeError(f"a measuring process failed: {lines[-1]}")
+        raise RuntimeError(f"a measuring process failed: {failure(done).splitlines()[-1]}")
     return [float(word) for word in done.stdout.splitlines()[-1].split()]

@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from ndd.bench.libraries import Setting
+from ndd.bench.process import failure
 from ndd.bench.rounds import Result
 from ndd.bench.torchvision_sides import RECIPES, SIDES
 from ndd.demo.folder import PHOTOS, scan
@@ -51,7 +52,7 @@ def _rate(side: str, recipe: str, setting: Setting, root: Path, batch: int, imag
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONWARNINGS": "ignore"})
     if done.returncode:
         if side == "ndd":
-            raise RuntimeError(f"the recipe {recipe} of ndd failed:\n{done.stderr[-2000:]}")
-        print(f"{side} does not run here: {(done.stderr.strip().splitlines() or ['no message'])[-1][:160]}")
+            raise RuntimeError(f"the recipe {recipe} of ndd failed:\n{failure(done)}")
+        print(f"{side} does not run here: {failure(done).splitlines()[-1][:160]}")
         return None
     return median(json.loads(done.stdout.strip().splitlines()[-1]))

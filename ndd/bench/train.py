@@ -15,6 +15,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from ndd.bench.libraries import Setting, names_among
+from ndd.bench.process import failure
 from ndd.bench.rounds import Result
 from ndd.bench.train_sides import SIDES
 from ndd.demo.folder import PHOTOS, scan
@@ -93,8 +94,8 @@ def _trained(
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "PYTHONWARNINGS": "ignore"})
     if done.returncode:
         if side in ("ndd", "synthetic"):
-            raise RuntimeError(f"training with {side} failed:\n{done.stderr[-2000:]}")
-        print(f"{side} does not run here: {(done.stderr.strip().splitlines() or ['no message'])[-1][:160]}")
+            raise RuntimeError(f"training with {side} failed:\n{failure(done)}")
+        print(f"{side} does not run here: {failure(done).splitlines()[-1][:160]}")
         return None
     return json.loads(done.stdout.strip().splitlines()[-1])
 
