@@ -106,11 +106,11 @@ def test_what_is_missing_is_said(setting, script, tmp_path):
         list(mine.measure(setting, None))
     with pytest.raises(FileNotFoundError, match="expected a file, got"):
         list(mine.measure(setting, tmp_path / "none.py"))
-    with pytest.raises(AttributeError, match="expected `dataset` or `loader`"):
+    with pytest.raises(SystemExit, match="expected `dataset` or `loader`"):
         mine_side.main(["yours", str(script("")), "--threads", "1"])
-    with pytest.raises(AttributeError, match="a function `other`"):
+    with pytest.raises(SystemExit, match="a function `other`"):
         mine_side.main(["ndd", str(script()), "--threads", "1", "--loop", "other"])
-    with pytest.raises(ValueError, match="gave no batch"):
+    with pytest.raises(SystemExit, match="gave no batch"):
         mine_side.main(["ndd", str(script()), "--threads", "1", "--loop", "broken"])
     with pytest.raises(RuntimeError, match="the side of ndd failed"):
         list(mine.measure(setting, script(), only="broken"))
@@ -118,6 +118,12 @@ def test_what_is_missing_is_said(setting, script, tmp_path):
 
 def test_it_is_a_section_of_its_own():
     assert "mine" in command._ON_REQUEST
+
+
+def test_a_batch_size_that_is_not_used_is_refused(capsys):
+    """`bench train --batch-size 16` measured batches of 32."""
+    assert main(["bench", "train", "--batch-size", "16"]) == 1
+    assert "bench train takes no --batch-size; its rows have theirs" in capsys.readouterr().err
 
 
 def test_its_table_says_yours_and_nothing_of_dali(tmp_path, capsys):

@@ -75,6 +75,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-dali", action="store_true", help="measure ndd alone")
 
 
+_WITH_BATCHES = {"all", "augment", "classic", "cold", "detection", "loop", "mine", "ops", "speech", "torchvision"}
+
+
 def run(args: argparse.Namespace) -> int:
     """Measures, prints each line as soon as it is known, writes the file."""
     for name in ("rounds", "threads", "batch_size", "images", "records", "count", "steps", "gpus", "connections"):
@@ -85,6 +88,9 @@ def run(args: argparse.Namespace) -> int:
         raise ValueError(f"--hw-load must be from 0 to 1, got {args.hw_load}.")
     if args.script is not None and args.section != "mine":
         raise ValueError(f"only `bench mine` takes a script, got {args.script} for `bench {args.section}`.")
+    if args.batch_size is not None and args.section not in _WITH_BATCHES:
+        more = "; its rows have theirs, of which --only chooses some" if args.section == "train" else ""
+        raise ValueError(f"bench {args.section} takes no --batch-size{more}.")
     if args.data is not None and not args.data.is_dir():
         raise NotADirectoryError(f"--data: there is no folder {args.data}.")
     if args.json is not None and not args.json.absolute().parent.is_dir():  # before measuring, which may take an hour
