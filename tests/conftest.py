@@ -196,20 +196,23 @@ def dali() -> Any:
 class _Log(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
-        self.records: list[logging.LogRecord] = []
+        self.said: list[tuple[str, str]] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.records.append(record)
+        self.said.append((record.levelname, record.getMessage()))
 
 
 @pytest.fixture
-def logged() -> Iterator[list[logging.LogRecord]]:
-    """What is logged. pytest's own `caplog` is switched off: for each test it puts handlers on torch's fifty loggers six times,
-    which took two thirds of what pytest itself takes for one."""
-    log = _Log()
-    logging.getLogger().addHandler(log)
-    yield log.records
-    logging.getLogger().removeHandler(log)
+def logged() -> Iterator[list[tuple[str, str]]]:
+    """Levels and texts of what is logged. `caplog` does not work here: its plugin puts handlers on torch's fifty loggers, six
+    times a test, which took two thirds of what pytest itself takes for one."""
+    log, root, ndd = _Log(), logging.getLogger(), logging.getLogger("ndd")
+    level = ndd.level
+    ndd.setLevel(logging.WARNING)  # `python -m ndd compile`, of another test in this process, says less
+    root.addHandler(log)
+    yield log.said
+    root.removeHandler(log)
+    ndd.setLevel(level)
 
 
 @pytest.fixture(scope="session")
