@@ -289,8 +289,8 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
         plain, finish = regions_of_samples(plain) if nodes else (plain, None)
 
         def make(pipeline: Any, word: int | None) -> Any:
-            given = plain if word is None else {**plain, "seed": word}
-            return pipeline._new_reader(kind, positional, given, call_state.called)
+            keywords = plain if word is None else {**plain, "seed": word}
+            return pipeline._new_reader(kind, positional, keywords, call_state.called)
 
         def step(run: Any, reader: Any) -> Any:
             outputs = run.pipeline._batch_of(reader)
@@ -301,8 +301,8 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
         outputs = names if kind.gives_dicts else len(names)
         always = bool(arguments.get("preserve"))
         result = add_node(step, tuple(nodes.values()), outputs=outputs, call_state=call_state, always=always)
-        made = nodes_in([*result.values()] if isinstance(result, dict) else result)
-        call_state.node = made[0] if made else None
+        outlets = nodes_in([*result.values()] if isinstance(result, dict) else result)
+        call_state.node = outlets[0] if outlets else None
         return result
 
     return _named(function, path, kind.__doc__, form)

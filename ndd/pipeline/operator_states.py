@@ -51,8 +51,8 @@ class OperatorState:
     @property
     def called(self) -> str | None:
         """The name of the call: the one given by the user, or DALI's for its nodes, if they have one yet."""
-        given = self.name or getattr(self.node, "name", None)
-        return given if self.name or given is None else given.partition("[")[0]
+        label = getattr(self.node, "name", None)
+        return label.partition("[")[0] if self.name is None and label is not None else self.name
 
     def __call__(self) -> Any:
         """The object of the running pipeline."""
