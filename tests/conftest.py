@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import logging
+import importlib.util
 import os
 import shutil
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from _pytest.doctest import DoctestModule
+from _pytest.doctest import DoctestItem, DoctestModule
 
 sys.path.insert(0, str(Path(__file__).parent))
 # Programs that tests start: nothing is to be collected from them, and importing them takes seconds.
@@ -125,6 +126,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.long)
         if "cuda" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.gpu)
+        if isinstance(item, DoctestItem) and any(
+            "import_torchvision" in example.source for example in item.dtest.examples
+        ):
+            # The folder of its tests is a namespace of its name.
+            missing = getattr(importlib.util.find_spec("torchvision"), "origin", None) is None
+            item.add_marker(pytest.mark.skipif(missing, reason="torchvision is not installed"))
     if _chooses(config):
         left_out = [item for item in items if item.get_closest_marker("long")]
         config.hook.pytest_deselected(items=left_out)

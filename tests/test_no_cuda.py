@@ -116,4 +116,4 @@ def test_what_is_always_needed_and_is_not_there():
         "numba",
         "PIL",
     )
-    assert out.splitlines() == [' install "numba>=0.61"', ' install "pillow>=10"', "None None"]
+    assert out.splitlines() == [' install "numba>=0.61"', ' install "pillow>=12"', "None None"]

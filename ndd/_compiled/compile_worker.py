@@ -93,7 +93,7 @@ def _priority(nice: int) -> Iterator[None]:
     if not nice or sys.platform != "linux":
         yield
         return
-    os.setpriority(os.PRIO_PROCESS, 0, nice)
+    os.setpriority(os.PRIO_PROCESS, 0, max(nice, os.getpriority(os.PRIO_PROCESS, 0)))  # a program may be nicer
     _set_session(nice)
     try:
         yield

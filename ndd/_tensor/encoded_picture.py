@@ -16,7 +16,7 @@ def pillow() -> Any:
     try:
         from PIL import Image
     except ImportError as error:
-        raise ImportError(f'Pillow cannot be imported ({error}): pip install "pillow>=10"') from error
+        raise ImportError(f'Pillow cannot be imported ({error}): pip install "pillow>=12"') from error
     return Image
 
 

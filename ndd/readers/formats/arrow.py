@@ -148,7 +148,7 @@ def _lists(name: str, taken: Any, inner: Any, empty: tuple[int, ...]) -> Values:
     an empty list, 0 for a level whose lists have any length."""
     depth = len(empty)
     wrong: dict[int, Exception] = {place: _null(name) for place in np.flatnonzero(_nulls(taken)).tolist()}
-    kind = np.dtype(inner.to_pandas_dtype())
+    kind = _dtype(inner)
     samples: list[Any] = []
     for place, row in enumerate(taken):
         values = None
@@ -174,10 +174,16 @@ def _nulls(array: Any) -> np.ndarray:
     return _plain(array.is_null())
 
 
+def _dtype(kind: Any) -> np.dtype:
+    """The element type of numbers or truth values. (`to_pandas_dtype` of pyarrow 24 and before imports pandas.)"""
+    name = str(kind)
+    return np.dtype({"halffloat": "float16", "float": "float32", "double": "float64"}.get(name, name))
+
+
 def _plain(array: Any) -> np.ndarray:
     """A copy of numbers or truth values; a null is NaN, or 0 where there is none. (pyarrow's own conversion imports pandas where
     it is installed.)"""
-    kind = np.dtype(array.type.to_pandas_dtype())
+    kind = _dtype(array.type)
     array = array.cast(arrow().uint8()) if kind.kind == "b" else array  # a truth value is a bit
     content, values = array.buffers()[1], np.zeros(len(array), kind)
     if content is not None:

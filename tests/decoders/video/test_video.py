@@ -155,6 +155,8 @@ def test_it_is_dali(dali, name, arguments):
 @pytest.mark.parametrize("full", [1, 2])
 @pytest.mark.parametrize("pixels", ["yuv420p", "yuv420p10le", "yuv444p", "yuv422p"])
 def test_colours_follow_the_matrix_and_range_of_the_stream(matrix, full, pixels):
+    if matrix == 9 and int(av.__version__.split(".")[0]) < 18:
+        pytest.skip("PyAV before 18 writes BT.2020 as BT.601")
     colours = np.array([[200, 30, 60], [20, 180, 240], [250, 250, 5], [128, 128, 128]], np.uint8)
     frame = np.repeat(colours, 12, axis=0)[None].repeat(16, 0)[None]
     shown = np.asarray(ndd.decoders.video(timed(frame, matrix=matrix, full=full, pixels=pixels)))[0, 8]
@@ -469,7 +471,7 @@ def test_of_several_video_streams_the_best_one_is_read():
         streams = [container.add_stream("libx264", rate=10) for _ in range(2)]
         for stream, size in zip(streams, (16, 64), strict=True):
             stream.height, stream.width, stream.pix_fmt = size, 2 * size, "yuv420p"
-            stream.disposition = av.stream.Disposition.default
+            stream.disposition = av.stream.Disposition.default.value
         for _ in range(5):
             for stream in streams:
                 noise = rng.integers(0, 256, (stream.height, stream.width, 3)).astype(np.uint8)
