@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import gc
-import logging
 import importlib.util
+import logging
 import os
 import shutil
 import sys
