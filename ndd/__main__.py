@@ -32,9 +32,8 @@ def main(arguments: list[str] | None = None) -> int:
         parser.print_help()
         return 0
     args = parser.parse_args(wanted)
-    module = import_module(_COMMANDS[args.command][0])
     try:
-        return module.run(args)
+        return import_module(_COMMANDS[args.command][0]).run(args)
     except KeyboardInterrupt:
         print(f"\nndd {args.command}: interrupted", file=sys.stderr)
         return 130

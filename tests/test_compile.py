@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
 import typing
 from pathlib import Path
 
@@ -291,3 +293,22 @@ def test_processes_that_compile_see_no_gpu_and_the_end_of_one_is_a_sentence(monk
         work()
     assert seen == ["-1"]
     assert os.environ["CUDA_VISIBLE_DEVICES"] == "0"
+
+
+@pytest.mark.skipif(not hasattr(signal, "pthread_sigmask"), reason="Windows has no masks of signals")
+def test_control_c_ends_processes_that_compile_at_once_and_silently(monkeypatch):
+    """A terminal sends it to them, too, and each printed a traceback; then the kernels that they had begun were waited for."""
+    monkeypatch.setattr(command, "_without_gpu", None)
+    begun = time.monotonic()
+    masked = []
+
+    def work():
+        with command._processes(1) as pool:
+            masked.append(pool.submit(signal.pthread_sigmask, signal.SIG_BLOCK, ()).result())
+            pool.submit(time.sleep, 300)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        work()
+    assert masked == [{signal.SIGINT}]
+    assert time.monotonic() - begun < 100

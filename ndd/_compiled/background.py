@@ -126,6 +126,7 @@ class Background:
     """
 
     def __init__(self) -> None:
+        self._ends_early = False
         self.allowed = os.environ.get(_VARIABLE) != "0"
         self.workers = Workers()
         self._begin()
@@ -186,6 +187,9 @@ class Background:
                     break
             else:
                 self._jobs.append(job)
+            if not self._ends_early:
+                self._ends_early = True
+                atexit.register(self.begin_end)
             if self._thread is None:
                 thread = threading.Thread(target=self._run, name="ndd-compile", daemon=True)
                 start(thread)
@@ -417,13 +421,19 @@ class Background:
         if thread is not None:
             thread.join()
 
+    def begin_end(self) -> None:
+        """At the end of the program, before its other threads end: a call that waits for a kernel there would hold them up."""
+        if self._end is None:
+            self._end = time.monotonic()
+
     def end(self) -> None:
         """At the end of the program: waits for what is nearly done, or until Ctrl-C."""
-        thread, self._end = self._thread, time.monotonic()
+        self.begin_end()
+        thread, end = self._thread, self._end or 0.0
         if thread is None:
             return
         with contextlib.suppress(KeyboardInterrupt):
-            thread.join(_LAST)
+            thread.join(max(0.0, end + _LAST - time.monotonic()))
         self._end = float("-inf")  # nothing is nearly done any more
         while self._job is not None and thread.is_alive():
             with contextlib.suppress(KeyboardInterrupt):

@@ -3,8 +3,8 @@
 A thread that compiles shares the interpreter with the program, and one thread uses one CPU. These processes are started when
 the first kernel must be compiled; or by `import ndd` if no kernel is on disk yet, before it imports torch (`_before_torch.py`):
 they import numba and begin to compile meanwhile. One process imports numba and is forked; it has no threads, and neither torch
-nor the program's modules. A process receives a kernel (`kernel_messages.py`), compiles it, stores its file, and answers. The
-program then loads the file.
+nor the program's modules. A process receives a kernel (`kernel_messages.py`), compiles it, stores its file, and answers (with
+the content, if the file cannot be written). The program then loads it.
 
 On one machine one program at a time has such processes for a cache folder. They end with the program, or when nothing has been
 compiled for a minute. Where they cannot be started (one CPU, no folder to write to, no `fork`), a thread compiles.
@@ -14,17 +14,19 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import subprocess
 import sys
 from collections.abc import Sequence
 from multiprocessing.connection import Connection, Pipe, wait
 from pathlib import Path
 
+from ndd._compiled import kernel_file
 from ndd._execution.cpus import cpu_count
 from ndd._execution.machine_locks import try_lock, unlock
 
 READY, ENDED, ELSEWHERE, STOPPED = b"ready", b"ended", b"elsewhere", b"stopped"
-"""Answers of a process. `ENDED`: the kernel is stored, or cannot be compiled."""
+"""Answers of a process. `ENDED`: the kernel is stored, or follows, or cannot be compiled."""
 STOP = b""
 ASIDE = b"aside"
 """Begins the message of a kernel that leaves the CPUs to the program."""
@@ -72,6 +74,9 @@ class Worker:
             raise EOFError from error
         self.free = self.ready or not self._given
         self.ready = True
+        if said.startswith(ENDED) and said != ENDED:
+            kernel_file.unstored.update(pickle.loads(said.removeprefix(ENDED)))
+            return ENDED
         return said
 
     def begin(self, message: bytes, aside: bool = False) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import os
+import pickle
 import sys
 import threading
 import time
@@ -15,6 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from ndd._compiled import kernel_file
 from ndd._compiled.background import background
 from ndd._compiled.compile_processes import ASIDE, ENDED, READY, STOP
 from ndd._compiled.kernel_messages import unpacked
@@ -84,6 +86,9 @@ def _answer(connection: Connection, message: bytes) -> bytes:
     thread = threading.Thread(target=run)
     thread.start()
     thread.join()
+    if kernel_file.unstored:
+        said[0] += pickle.dumps(kernel_file.unstored) if said[0] == ENDED else b""
+        kernel_file.unstored.clear()
     return said[0]
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import itertools
 import json
 import os
 import re
@@ -74,6 +75,7 @@ class KernelCache:
         self._inner = name.startswith(INNER)
         self._source = hashlib.sha256(text).hexdigest()[:16]
         self._parts, self._load = parts, load
+        self._read: dict[Any, tuple[dict[str, Any], memoryview]] = {}  # by signature, until it is loaded
 
     @property
     def folder(self) -> Path | None:
@@ -86,29 +88,41 @@ class KernelCache:
         return None if self.folder is None else str(self.folder)
 
     def has_file(self, sig: Any, target_context: Any) -> bool:
-        """Whether there is code for a signature."""
-        codegen = target_context.codegen()
-        name = self._file_name(sig, _target(codegen))
-        return any(os.path.exists(folder / name) for folder in _folders()) or any(self._from_package(sig, codegen))
+        """Whether there is code for a signature. A damaged file is none: its kernel takes seconds to compile."""
+        kernel = self._read.get(sig) or next(self._intact(sig, target_context.codegen()), None)
+        if kernel is not None:
+            self._read[sig] = kernel
+        return kernel is not None
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel for a signature, or None."""
-        codegen = target_context.codegen()
+        read = self._read.pop(sig, None)
+        for header, code in itertools.chain([read] if read else [], self._intact(sig, target_context.codegen())):
+            with contextlib.suppress(Exception):  # this numba cannot use it: the kernel is compiled again
+                return self._load(target_context, tuple(sig), header, code)
+        return None
+
+    def _intact(self, sig: Any, codegen: Any) -> Iterator[tuple[dict[str, Any], memoryview]]:
+        """Header and code of each file that holds the kernel whole."""
         for data, target in self._candidates(sig, codegen):
             try:
-                header, code = kernel_file.unpacked(data, self._expected(sig, target))
-                return self._load(target_context, tuple(sig), header, code)
-            except Exception:  # this numba cannot use it: the kernel is compiled again
+                kernel = kernel_file.unpacked(data, self._expected(sig, target))
+            except Exception:  # a header that is no JSON object, or nested too deep
                 continue
-        return None
+            yield kernel
 
     def _candidates(self, sig: Any, codegen: Any) -> Iterator[tuple[bytes, dict[str, str]]]:
         """The files that may hold the kernel, and the target of each."""
         yield from self._from_package(sig, codegen)
         target = _target(codegen)
+        name = self._file_name(sig, target)
         for folder in _folders():
             with contextlib.suppress(OSError):
-                yield read_own(folder / self._file_name(sig, target)), target
+                yield read_own(folder / name), target
+        if unstored := kernel_file.unstored.pop(name, None):
+            content, why = unstored
+            _warn(why)
+            yield content, target
 
     def _from_package(self, sig: Any, codegen: Any) -> Iterator[tuple[bytes, dict[str, str]]]:
         for files in _archives(codegen) if self._packaged else ():
@@ -139,16 +153,22 @@ class KernelCache:
         folder = writable_folder()
         if folder is None:
             return
+        header, code = parts
+        target = _target(data.codegen)
+        name = self._file_name(sig, target)
+        content = kernel_file.packed({**self._expected(sig, target), **header}, code)
         try:
-            header, code = parts
-            target = _target(data.codegen)
-            content = kernel_file.packed({**self._expected(sig, target), **header}, code)
-            with atomic_file(folder / self._file_name(sig, target)) as file:
+            with atomic_file(folder / name) as file:
                 close_to_others(file)
                 file.write(content)
-            self._delete_old(folder)
-        except Exception as error:
-            _warn(f"could not be written to {folder} ({error})")
+        except OSError as error:
+            why = f"could not be written to {folder} ({error.strerror or error})"
+            if not self._inner:
+                kernel_file.unstored[name] = content, why
+            _warn(why)
+        else:
+            with contextlib.suppress(OSError):  # another process deletes them, too
+                self._delete_old(folder)
 
     def _expected(self, sig: Any, target: dict[str, str]) -> dict[str, Any]:
         """The required header of a file."""

@@ -35,6 +35,9 @@ SUFFIX = ".kernel"
 _DIGEST = 32
 _MAGIC = b"nddkern1"
 _LENGTH = 4
+unstored: dict[str, tuple[bytes, str]] = {}
+"""Kernels that could not be written (the disk is full), by the name of the file: its content, and why. A process that compiles
+sends them to the program, which would compile them again."""
 
 
 def packed(header: dict[str, Any], code: bytes) -> bytes:

@@ -1,8 +1,12 @@
-"""Waits on a condition and starts threads safely, although a signal handler may raise at any step."""
+"""Waits on a condition and starts threads safely, although a signal handler may raise at any step. Starts processes that ignore
+Ctrl-C."""
 
 from __future__ import annotations
 
+import contextlib
+import signal
 import threading
+from collections.abc import Generator
 
 from ndd._execution.errors import raise_signalled
 
@@ -16,6 +20,20 @@ def start(thread: threading.Thread) -> None:
     except RuntimeError as error:
         raise_signalled(error)
         raise
+
+
+@contextlib.contextmanager
+def interrupting_no_children() -> Generator[None]:
+    """Processes that are started meanwhile ignore Ctrl-C, also while Python starts: each would print a traceback. Their parent ends
+    them. (Not on Windows.)"""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class SignalSafeCondition(threading.Condition):

@@ -7,13 +7,16 @@ import subprocess
 import sys
 from typing import Any
 
+from ndd._execution.signal_safe import interrupting_no_children
+
 
 class Process:
     """`python -m module arguments...`: a process that writes a line of JSON for each line that it reads."""
 
     def __init__(self, module: str, *arguments: str):
         command = [sys.executable, "-m", module, *arguments]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        with interrupting_no_children():
+            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def ask(self, question: str) -> dict[str, Any]:
         """The answer of the process. RuntimeError if it ended instead."""

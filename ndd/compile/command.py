@@ -20,6 +20,7 @@ from typing import Any
 from ndd._compiled.cpu_levels import LEVELS
 from ndd._compiled.kernel_cache import why_not_kept
 from ndd._execution.cpus import cpu_count
+from ndd._execution.signal_safe import interrupting_no_children
 from ndd.bench.start import FEW
 from ndd.compile import archives, calls as of_operators, recipes
 from ndd.compile.programs import PROGRAMS, USUAL, run_program
@@ -165,13 +166,25 @@ def _say_failed(device: str, failed: dict[str, str]) -> None:
         print(f"  {name}: not for the {device}: {problem}")
 
 
+class _Pool(ProcessPoolExecutor):
+    def submit(self, *args: Any, **more: Any) -> Any:
+        """The same. It starts the processes."""
+        with interrupting_no_children():
+            return super().submit(*args, **more)
+
+
 @contextlib.contextmanager
 def _processes(count: int, begin: Callable[[], None] | None = None) -> Iterator[ProcessPoolExecutor]:
-    """Processes that do `begin` first."""
+    """Processes that do `begin` first. Ctrl-C ends them."""
     context = multiprocessing.get_context("spawn")
     try:
-        with ProcessPoolExecutor(count, mp_context=context, initializer=_without_gpu, initargs=(begin,)) as pool:
-            yield pool
+        with _Pool(count, mp_context=context, initializer=_without_gpu, initargs=(begin,)) as pool:
+            try:
+                yield pool
+            except BaseException:
+                for process in multiprocessing.active_children():
+                    process.terminate()
+                raise
     except BrokenProcessPool as error:
         raise RuntimeError(
             "a process that compiles was killed (by the system for its memory?): start again with --jobs 1, "

@@ -93,6 +93,30 @@ room.background._is_nearly_done = is_nearly_done
     assert (done.returncode, done.stderr) == (0, "")
 
 
+_ORDER = """
+from ndd._compiled.background import Background, Job, background
+from ndd._execution import context
+
+class Queue:
+    waiting, thread = [], None
+
+    def __setattr__(self, name, value):
+        print("queues end", background._end is not None)
+
+queue = Queue()
+context._queues.add(queue)
+background.do(Job(lambda: None))
+background.finish()
+"""
+
+
+def test_calls_wait_for_no_kernel_while_the_program_ends():
+    """Ctrl-C in a first batch: its queue, which ended first, waited two seconds for a call that waited for a kernel."""
+    environment = {**os.environ, "NDD_COMPILE_IN_BACKGROUND": "1"}
+    done = warm_interpreter.run(_ORDER, env=environment, has_ndd=True)
+    assert done.stdout.splitlines() == ["queues end True"], done.stderr
+
+
 def test_a_program_that_ends_early(tmp_path):
     """It does not stay for what is not begun."""
     code = (

@@ -122,8 +122,8 @@ def test_another_kind_of_processor_is_none_that_code_runs_on():
     assert not cpu_levels.runs_on({**host, "triple": "aarch64-unknown-linux-gnu"}, host)
 
 
-@pytest.mark.parametrize("damage", [b"", b"noise" * 100, "cut", "flipped", "no header"])
-@pytest.mark.drawn(1)
+@pytest.mark.parametrize("damage", [b"", b"noise" * 100, "cut", "flipped", "no header", "foreign", "encrypted"])
+@pytest.mark.drawn(2)
 def test_a_damaged_archive_is_told(package, logged, damage):
     path = package / "package" / f"{LEVELS[-1]}.zip"
     content = path.read_bytes()
@@ -131,6 +131,12 @@ def test_a_damaged_archive_is_told(package, logged, damage):
         content = content[:400] + bytes([content[400] ^ 1]) + content[401:]
     elif damage == "no header":
         content = content.replace(b"archive.json", b"another.json")
+    elif damage == "encrypted":  # by a bit of the directory that says so
+        at = content.index(b"PK\x01\x02") + 8
+        content = content[:at] + bytes([content[at] | 1]) + content[at + 1 :]
+    elif damage == "foreign":
+        archived(package, contents(package), target=["x86-64"])
+        content = path.read_bytes()
     else:
         content = content[: len(content) // 2] if damage == "cut" else damage
     path.write_bytes(content)

@@ -12,13 +12,16 @@ import tempfile
 import textwrap
 import threading
 import warnings
+from multiprocessing.connection import Pipe
 from pathlib import Path
 
 import numpy as np
 import pytest
 import warm_interpreter
 
-from ndd._compiled import kernel_cache, kernel_file, linking
+from ndd._compiled import compile_worker, kernel_cache, kernel_file, linking
+from ndd._compiled.background import Background
+from ndd._compiled.compile_processes import ENDED, Worker
 from ndd._compiled.jit import Kernel
 from ndd._execution import cache_folders, compile_notice as compiling
 from ndd._execution.cache_folders import chosen_folder
@@ -111,6 +114,11 @@ def found_on_disk(folder, kind=np.float64, factor=2):
     doubled(np.arange(3, dtype=kind), out)
     assert out.tolist() == [0, factor, 2 * factor]
     return bool(doubled.compiled()._cache_hits)  # `stats` asks for the folder too
+
+
+def has_file(folder, kind=np.float64):
+    dispatcher = loaded(folder).doubled.compiled()
+    return dispatcher._cache.has_file((dispatcher.typeof_pyval(np.empty(3, kind)),) * 2, dispatcher.targetctx)
 
 
 def files(folder):
@@ -335,8 +343,10 @@ def test_a_damaged_file_is_compiled_anew(folder, damage):
                 "forged": whole[:-1] + bytes([whole[-1] ^ 1]),
             }[damage]
         )
+    assert not has_file(folder)  # else the call would compile, where a fallback can answer
     assert not found_on_disk(folder)
     assert found_on_disk(folder)
+    assert has_file(folder)
     assert not list(folder.rglob("*.tmp"))
 
 
@@ -381,9 +391,32 @@ def test_a_full_disk(folder, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "replace", full)
+    monkeypatch.setattr(kernel_file, "unstored", {})
     with pytest.warns(RuntimeWarning, match="No space left"):
         assert not found_on_disk(folder)
+    assert [name.split(".")[:2] for name in kernel_file.unstored] == [["small", "doubled"]]
     assert [path.name for path in (folder / "cache" / "ndd").iterdir()] == [".busy"]
+
+
+def test_a_process_with_a_full_disk_sends_what_it_compiles(folder, monkeypatch):
+    """The program loads it, and warns in its place. It compiled it again: the second batch came after 28 s, not 12."""
+    keep(folder)
+    name = next(path.name for path in files(folder) if not path.name.startswith("inner."))
+    for path in files(folder):
+        path.unlink()
+    ours, theirs = Pipe()
+
+    def compile_it(kernel):
+        kernel_file.unstored[name] = _kept[name], "could not be written"
+
+    monkeypatch.setattr(compile_worker, "background", Background())
+    monkeypatch.setattr(compile_worker, "_compile", compile_it)
+    theirs.send_bytes(compile_worker._answer(theirs, b"doubled"))
+    assert not kernel_file.unstored
+    assert Worker(ours).answer() == ENDED
+    with pytest.warns(RuntimeWarning, match="could not be written"):
+        assert found_on_disk(folder)
+    assert not kernel_file.unstored
 
 
 def test_a_folder_that_cannot_be_used_is_told_and_another_one_serves(folder, monkeypatch):
