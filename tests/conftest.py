@@ -161,7 +161,6 @@ def pytest_collection() -> Generator[None, object, object]:
         return (yield)
     finally:
         gc.freeze()
-        gc.set_threshold(50_000, 10, 10)  # a search after each 700 objects takes a fifteenth of the time of compiling
         gc.enable()
 
 

@@ -10,8 +10,6 @@ from number_samples import random_array
 
 import ndd
 
-pytestmark = pytest.mark.read_by_dali  # what is written in a call is no input of DALI's operator then
-
 SIGNS = EachSample([1, 0, 1])
 REGISTRY_CASES = {
     "flip": each_of({}, {"vertical": 1}, {"horizontal": 0, "vertical": 1}, {"horizontal": SIGNS, "depthwise": 1}),
