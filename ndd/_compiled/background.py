@@ -37,6 +37,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ndd._compiled.compile_processes import ELSEWHERE, READY, STOPPED, Worker, Workers
+from ndd._execution import observation
 from ndd._execution.compile_notice import in_background, say_if_long
 from ndd._execution.fork import around_fork, fork_lock
 from ndd._execution.signal_safe import start
@@ -495,6 +496,8 @@ def with_fallback(
             return compile_for(*args)
 
         def silent(*args: Any) -> Any:
+            if observation.active is not None:
+                observation.active.note("slower than usual: its kernel was not compiled yet")
             if fallback.leaves is not None:
                 job.left += fallback.leaves(*args)
             with job.answering(), np.errstate(all="ignore"):  # compiled kernels do not warn of infinities either

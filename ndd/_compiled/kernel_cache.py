@@ -89,10 +89,10 @@ class KernelCache:
 
     def has_file(self, sig: Any, target_context: Any) -> bool:
         """Whether there is code for a signature. A damaged file is none: its kernel takes seconds to compile."""
-        kernel = self._read.get(sig) or next(self._intact(sig, target_context.codegen()), None)
-        if kernel is not None:
-            self._read[sig] = kernel
-        return kernel is not None
+        kept = self._read.get(sig) or next(self._intact(sig, target_context.codegen()), None)
+        if kept is not None:
+            self._read[sig] = kept
+        return kept is not None
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """The compiled kernel for a signature, or None."""
@@ -106,10 +106,10 @@ class KernelCache:
         """Header and code of each file that holds the kernel whole."""
         for data, target in self._candidates(sig, codegen):
             try:
-                kernel = kernel_file.unpacked(data, self._expected(sig, target))
+                header, code = kernel_file.unpacked(data, self._expected(sig, target))
             except Exception:  # a header that is no JSON object, or nested too deep
                 continue
-            yield kernel
+            yield header, code
 
     def _candidates(self, sig: Any, codegen: Any) -> Iterator[tuple[bytes, dict[str, str]]]:
         """The files that may hold the kernel, and the target of each."""

@@ -18,6 +18,7 @@ from ndd.pipeline.graph import dot_text
 from ndd.pipeline.node import DataNode
 from ndd.pipeline.outputs import TensorList
 from ndd.pipeline.serialized import definition_in, definition_text, outputs_of
+from ndd.profiling import recorder
 from ndd.read_ahead import ReadAhead
 from ndd.types import PipelineAPIType
 
@@ -235,16 +236,17 @@ class Pipeline(PipelineBody):
         self._scheduled += 1 if self._filled or not self.exec_pipelined else self._depth
         self._started = self._filled = True
 
-    def _run_now(self) -> None:
+    def _run_now(self) -> Any:
         """Computes the first run on the caller's thread; later runs are prepared ahead."""
         if self._ahead is not None:
             self._out = self._ahead.next()
-            return
+            return self._out
         self._out = self._once()
         if self._runs_ahead():
             work = functools.partial(_next_run, weakref.ref(self))
             self._ahead = ReadAhead(work, self._depth, "pipeline", owner=self, exit_seconds=10.0)
             self._ahead.begin()
+        return self._out
 
     def share_outputs(self, cuda_stream: Any = None) -> tuple[TensorList, ...]:
         """The outputs of the oldest scheduled run.
@@ -267,7 +269,10 @@ class Pipeline(PipelineBody):
             if self._ended:
                 raise StopIteration
             if self._out is None:
-                self._run_now()
+                if recorder.profiles:
+                    recorder.deliver(self._run_now)
+                else:
+                    self._run_now()
         except StopIteration:
             self._ended, self._scheduled = True, 0
             raise

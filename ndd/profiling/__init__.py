@@ -9,5 +9,6 @@ the only importer of tqdm.
 from ndd.profiling.explanation import explain
 from ndd.profiling.loop_profile import OperatorTimes, Profile, profile
 from ndd.profiling.progress_bar import progress, samples_of
+from ndd.profiling.recorder import recorder
 
-__all__ = ["OperatorTimes", "Profile", "explain", "profile", "progress", "samples_of"]
+__all__ = ["OperatorTimes", "Profile", "explain", "profile", "progress", "recorder", "samples_of"]

@@ -42,8 +42,9 @@ def explain(value: Any) -> str:
     """
     value = getattr(type(value), "__ndd_value__", lambda it: it)(value)
     if not isinstance(value, Handle):
+        kind = f"{type(value).__module__}.{type(value).__name__}".removeprefix("builtins.")
         raise TypeError(
-            f"ndd.explain: expected a Tensor or Batch, got {type(value).__name__}. Ask before `.torch()` or `.numpy()`"
+            f"ndd.explain: expected a Tensor or Batch of ndd, got {kind}. Ask before `.torch()` or `.numpy()`"
         )
     span = recorder.maker_of(value._value())
     if span is None:

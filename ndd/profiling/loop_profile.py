@@ -66,7 +66,9 @@ class Profile:
         self._own: dict[tuple[str, int], int] = {}  # nanoseconds by name and thread
         self._sums: dict[str, list[int]] = {}  # by name: calls, taken, nanoseconds of work, bytes
         self._samples: dict[Any, int] = {}  # by reader or by place of a call
-        self._takers: dict[int, int] = {}  # the number of batches that each thread took
+        self._takers: dict[
+            tuple[bool, int], int
+        ] = {}  # by "of a pipeline" and thread: the number of batches that it took
         self._timed: list[Span] = []
         self._device: dict[str, float] = {}
 
@@ -104,6 +106,8 @@ class Profile:
             span: the piece of work, or the wait.
         """
         with self._lock:
+            if self._ended:  # work that a thread does ahead: the numbers stay as they are
+                return
             if self._keeps_spans and len(self.spans) < _MOST_SPANS:
                 self.spans.append(span)
             else:
@@ -114,13 +118,14 @@ class Profile:
             key = span.name, span.thread
             self._own[key] = self._own.get(key, 0) + span.own
             sums = self._sums_of(span.name)
-            if span.kind == "reader" and not span.failed and span.samples:
+            if span.kind in ("reader", "pipeline") and not span.failed and span.samples:
                 sums[0] += 1
                 self._samples[span.name] = self._samples.get(span.name, 0) + span.samples
-                self._takers[span.thread] = self._takers.get(span.thread, 0) + 1
+                taker = span.kind == "pipeline", span.thread
+                self._takers[taker] = self._takers.get(taker, 0) + 1
             sums[1] += span.taken
             if span.kind != "wait":
-                sums[2] += 0 if span.kind == "reader" or span.taken else span.own
+                sums[2] += 0 if span.kind in ("reader", "pipeline") or span.taken else span.own
                 sums[3] += 0 if span.taken else span.nbytes
             if span.timing is not None:
                 self._keep_timing(span)
@@ -142,10 +147,10 @@ class Profile:
 
     @property
     def loop_thread(self) -> int:
-        """The thread of the loop, by the system's number: the thread that took most batches, or without readers the one that
-        entered the profile."""
+        """The thread of the loop, by the system's number: the thread that took most batches of pipelines, else of readers, or
+        without these the one that entered the profile."""
         takers = self._takers
-        return max(takers, key=takers.__getitem__) if takers else self._thread
+        return max(takers, key=lambda taker: (taker[0], takers[taker]))[1] if takers else self._thread
 
     @property
     def waited(self) -> float:
@@ -167,9 +172,11 @@ class Profile:
 
     @property
     def images(self) -> int:
-        """The number of samples of the loop: those of the reader with the most samples, or without readers of the call with the
-        most."""
+        """The number of samples of the loop: those that pipelines delivered, else those of the reader with the most samples, or
+        without readers of the call with the most."""
         with self._lock:
+            if delivered := self._samples.get("pipeline"):
+                return delivered
             readers = [count for key, count in self._samples.items() if isinstance(key, str)]
             return max(readers or self._samples.values(), default=0)
 
@@ -253,14 +260,16 @@ def profile(*, nvtx: bool | None = None) -> Profile:
     ahead; milliseconds of work on the CPU, on any thread, and on the GPU; milliseconds that the loop's thread waited for it, or
     worked on it itself; bytes of the results. The line "reading" is what the readers' threads read ahead. The lines above the
     table give the share of the time that the loop waited for data, and the images (samples) per second. The rest is the loop's
-    own work, such as the network. The loop's thread is the one that takes the batches. On a GPU "waited" is the waiting
+    own work, such as the network. The loop's thread is the one that takes the batches; around a
+    pipeline or an iterator over it the line "pipeline" is the loop's wait for its outputs. On a GPU "waited" is the waiting
     time of the thread; that of torch's stream is given beside it.
 
     `p.operators`, `p.waiting`, `p.seconds`, `p.images_per_second` are the numbers, `p.save("trace.json")` writes a trace for
     https://ui.perfetto.dev, and `p.explain(value)` tells how a value was computed. In torch.profiler each call, wait and piece
     of work of the profiled thread is a range named after its operator ("ndd.resize"); ndd's own threads are included with
     `profile_all_threads`. Profiles may be nested; each records events while it is active. After an error in the loop it is
-    still usable. It does not include the work of worker processes: open a profile in the worker. A profile costs about 20 us
+    still usable. It does not include other loaders and the work of worker processes: `ndd.progress` measures the wait for a
+    DataLoader, and a worker may open a profile of its own. A profile costs about 20 us
     for each call and each wait; without one nothing is measured.
 
     >>> import ndd

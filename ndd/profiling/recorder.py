@@ -74,7 +74,7 @@ class Recorder:
             if not self.profiles:
                 observation.active = stream_waits.begins = None
 
-    # The methods of `Observer`.
+    # The methods of `Observer`, and `deliver`.
 
     def called(self, invocation: Invocation, operator_call: Any) -> None:
         """Counts a call of the loop."""
@@ -120,6 +120,13 @@ class Recorder:
                     span.nbytes += store.nbytes()
                     span.samples = max(span.samples, store.n)
         return result
+
+    def deliver(self, function: Callable[[], Sequence[Any]]) -> Sequence[Any]:
+        """Records a wait for the outputs of a pipeline's run, which the function returns."""
+        with self._span("pipeline", "pipeline") as span:
+            outputs = function()
+            span.samples = len(outputs[0]) if outputs else 0
+        return outputs
 
     def was_read(self, count: int, begun: float) -> None:
         """Records the reading of a thread."""

@@ -41,10 +41,11 @@ def _sentences(profile: Profile) -> list[str]:
     rate = (
         f", {images:,} image{'' if images == 1 else 's'}, {profile.images_per_second:,.0f} images/s" if images else ""
     )
-    sentences = [
-        f"{profile.seconds:.3f} s{rate}",
-        f"The loop waited for data {100 * profile.waiting:.1f} % of the time ({profile.waited:.3f} s); the rest is its own work.",
-    ]
+    share = f"{100 * profile.waiting:.1f} % of the time ({profile.waited:.3f} s)"
+    waited = f"The loop waited for data {share}; the rest is its own work."
+    if not profile.operators:
+        waited = "No reader and no operator of ndd ran in this process; `ndd.progress` tells how long a loop waits for any loader."
+    sentences = [f"{profile.seconds:.3f} s{rate}", waited]
     stream = profile.stream_waited
     if stream is not None:
         sentences.append(f"On the GPU torch's stream waited {stream:.3f} s for data.")

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["operator", "wait", "reader", "reading", "stream"]
+Kind = Literal["operator", "wait", "reader", "pipeline", "reading", "stream"]
 
 
 @dataclass(slots=True, eq=False)
 class Span:
-    """Work of an operator, a wait for its result, the wait for a batch of a reader, the reading of records, or the wait of torch's
-    stream on a GPU.
+    """Work of an operator, a wait for its result, the wait for a batch of a reader or for a pipeline's run, the reading of records,
+    or the wait of torch's stream on a GPU.
 
     Attributes:
         begun, ended: nanoseconds of `time.perf_counter_ns`.

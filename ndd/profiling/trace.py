@@ -48,9 +48,9 @@ def _event(span: Span, process: int, thread: int, begun: int, seconds: float) ->
         details["pictures"] = {decoder: len(samples) for decoder, samples in span.pictures.items()}
     if span.failed:
         details["failed"] = True
-    waits = {"wait": "wait for ", "reader": "wait for ", "stream": "wait for "}
+    prefix = "wait for " if span.kind in ("wait", "reader", "pipeline", "stream") else ""
     return {
-        "name": waits.get(span.kind, "") + span.name, "cat": span.kind, "ph": "X", "ts": begun / 1e3,
+        "name": prefix + span.name, "cat": span.kind, "ph": "X", "ts": begun / 1e3,
         "dur": seconds * 1e6, "pid": process, "tid": thread, "args": details,
     }  # fmt: skip
 

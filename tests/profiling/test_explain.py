@@ -110,7 +110,7 @@ def test_a_value_without_a_story():
     with ndd.profile():
         with pytest.raises(RuntimeError, match="no profile was on"):
             ndd.explain(before)
-        with pytest.raises(TypeError, match="expected a Tensor or Batch, got ndarray"):
+        with pytest.raises(TypeError, match=r"expected a Tensor or Batch of ndd, got numpy\.ndarray"):
             ndd.explain(np.zeros(3))
         with pytest.raises(ZeroDivisionError):  # the error of the value itself
             ndd.explain(_failing(np.zeros(3)))

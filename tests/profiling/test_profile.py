@@ -16,6 +16,7 @@ from waiting import wait_until
 import ndd
 from ndd._execution import observation
 from ndd._tensor import stream_waits
+from ndd.profiling import trace
 from ndd.profiling.loop_profile import Profile
 from ndd.profiling.recorder import recorder
 from ndd.profiling.spans import Span
@@ -378,3 +379,34 @@ def test_one_image_is_no_plural():
     with ndd.profile() as p:
         ndd.flip(ndd.demo.photo("cat")).torch()
     assert ", 1 image, " in str(p)
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_a_loop_over_a_pipeline_waits_for_its_outputs(depth):
+    """Not the thread that makes them, which took the reader's batches; and what that thread does ahead is not the loop's."""
+
+    @ndd.pipeline_def(batch_size=4, num_threads=2, device_id=None, prefetch_queue_depth=depth)
+    def pipe():
+        jpegs, _ = ndd.fn.readers.file(file_root=str(ndd.demo.photos()))
+        return ndd.fn.resize(ndd.fn.decoders.image(jpegs), size=[32, 32])
+
+    made = pipe()
+    with ndd.profile() as p:
+        for _ in range(3):
+            made.run()
+    assert p.loop_thread == threading.get_native_id()
+    assert p.images == 12
+    assert rows(p)["pipeline"].calls == 3
+    assert 0 < p.waited <= p.seconds
+    before = str(p)
+    made.run()
+    made.run()
+    assert str(p) == before
+    assert [event["tid"] for event in trace.events(p) if event["name"] == "wait for pipeline"] == [p.loop_thread] * 3
+
+
+def test_a_loop_without_ndd_is_not_said_to_wait_for_nothing():
+    with ndd.profile() as p:
+        time.sleep(0.001)
+    assert "No reader and no operator of ndd ran" in str(p)
+    assert "0.0 %" not in str(p)
