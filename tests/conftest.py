@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib.util
+import logging
 import os
 import shutil
 import sys
@@ -163,6 +164,23 @@ def pytest_collection() -> Generator[None, object, object]:
         gc.enable()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_call(item: pytest.Item) -> None:
+    """DALI takes each argument for a variable, but with `--all` and where a test has the mark `read_by_dali`.
+
+    Else it parses the file of each caller, in Python and for a second, to see which arguments are constants there. That took a
+    sixth of the time of all tests. It does without where a caller has no text.
+    """
+    analysis = sys.modules.get("nvidia.dali.experimental.dynamic._source_analysis")
+    if analysis is not None and not item.config.option.all:
+        _real.setdefault("_classify_site", analysis._classify_site)
+        reads = item.get_closest_marker("read_by_dali") is not None
+        analysis._classify_site = _real["_classify_site"] if reads else lambda *_: None
+
+
+_real: dict[str, Any] = {}  # functions of DALI
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
     """What a file of tests leaves behind, such as imports and compiled kernels, stays as well. Each search for garbage would
@@ -179,6 +197,28 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
 def dali() -> Any:
     """DALI's dynamic mode, the oracle."""
     return pytest.importorskip("nvidia.dali.experimental.dynamic")
+
+
+class _Log(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__()
+        self.said: list[tuple[str, str]] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.said.append((record.levelname, record.getMessage()))
+
+
+@pytest.fixture
+def logged() -> Iterator[list[tuple[str, str]]]:
+    """Levels and texts of what is logged. `caplog` does not work here: its plugin puts handlers on torch's fifty loggers, six
+    times a test, which took two thirds of what pytest itself takes for one."""
+    log, root, ndd = _Log(), logging.getLogger(), logging.getLogger("ndd")
+    level = ndd.level
+    ndd.setLevel(logging.WARNING)  # `python -m ndd compile`, of another test in this process, says less
+    root.addHandler(log)
+    yield log.said
+    root.removeHandler(log)
+    ndd.setLevel(level)
 
 
 @pytest.fixture(scope="session")

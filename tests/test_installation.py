@@ -265,4 +265,4 @@ def test_wheel_and_sdist_hold_what_the_library_reads(tmp_path):
     assert used.returncode == 0, used.stderr[-2000:]
     first, second = used.stdout.splitlines()
     assert first == f"{ndd.__version__} {tmp_path / 'site' / 'ndd' / '__init__.py'} 2"
-    assert second == 'pip install "cupy-cuda12x[ctk]>=14" "deflate>=0.7" "nvidia-nvimgcodec-cu12[all]>=0.9"'
+    assert second == 'pip install "cupy-cuda12x[ctk]>=14" "deflate>=0.8" "nvidia-nvimgcodec-cu12[all]>=0.9"'

@@ -88,13 +88,18 @@ def pretend(gpu: Any, put: Callable[[Any, str, Any], None] = setattr) -> None:
     put(torch.cuda, "is_available", lambda: False)  # code that asks would allocate on a real GPU, or wait for one
     put(device, "_gpu_count", gpu.count)
     put(context._local, "defaults", {})
-    _replace_everywhere(put, memory.torch_device, lambda _: torch.device("cpu"))
-    _replace_everywhere(put, memory.device_empty, gpu.empty)
-    _replace_everywhere(put, scope.on_stream, lambda *_: contextlib.nullcontext())
-    _replace_everywhere(put, scope.wait_for, lambda *_: None)
-    _replace_everywhere(put, event.recorded, lambda stream, event=None: stream._torch)
-    _replace_everywhere(put, tensor.hand_over, lambda *_: None)
-    _replace_everywhere(put, schedule.order_after, lambda *_: None)
+    _replace_everywhere(
+        put,
+        {
+            memory.torch_device: lambda _: torch.device("cpu"),
+            memory.device_empty: gpu.empty,
+            scope.on_stream: lambda *_: contextlib.nullcontext(),
+            scope.wait_for: lambda *_: None,
+            event.recorded: lambda stream, event=None: stream._torch,
+            tensor.hand_over: lambda *_: None,
+            schedule.order_after: lambda *_: None,
+        },
+    )
     put(compile, "function", gpu.function)
     put(compile, "launch", gpu.launch)
     for name in ("copy_to_gpu", "copy_on_gpu"):
@@ -113,15 +118,19 @@ def _decode_to_host_memory(put: Callable[[Any, str, Any], None]) -> None:
     put(pool, "places", type(pool.places)(pool.Places))
 
 
-def _replace_everywhere(put: Callable[[Any, str, Any], None], original: Any, replacement: Any) -> None:
-    """Sets every name that is bound to `original` in any module of ndd."""
-    # The names first, by `list(dict)`, which is one step: other threads import, and `list(dict.items())` makes tuples, which
+def _replace_everywhere(put: Callable[[Any, str, Any], None], replacements: dict[Any, Any]) -> None:
+    """Sets every name that is bound to one of these functions in any module of ndd."""
+    by_id = {id(original): replacement for original, replacement in replacements.items()}
+    # The values first, by `list(values)`, which is one step: other threads import, and `list(dict.items())` makes tuples, which
     # may collect garbage, whose finalizers may let those threads run: "dictionary changed size during iteration".
     for module_name in list(sys.modules):
         if module_name == "ndd" or module_name.startswith("ndd."):
             module = sys.modules[module_name]
+            if by_id.keys().isdisjoint(map(id, list(vars(module).values()))):
+                continue
             for name in list(vars(module)):
-                if vars(module).get(name) is original:
+                replacement = by_id.get(id(vars(module).get(name)))
+                if replacement is not None:
                     put(module, name, replacement)
 
 

@@ -103,7 +103,10 @@ def sequence_reader(
         clips = [frames[i : i + sequence_length] for i in range(0, len(frames), sequence_length)]
         return ndd.batch([np.stack([np.asarray(frame) for frame in clip]) for clip in clips], layout="FHWC")
 
-    return numbers._apply(decoded)
+    frames = numbers._apply(decoded)
+    if numbers._step is not None:
+        numbers._step.call_state.node = frames  # the reader has this call's name
+    return frames
 
 
 def split(value: Any, *, predicate: Any, **_: Any) -> Any:

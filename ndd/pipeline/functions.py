@@ -15,7 +15,7 @@ import numpy as np
 import ndd
 from ndd.pipeline import current
 from ndd.pipeline.array_regions import REGION_ARGUMENTS, regions_of_samples
-from ndd.pipeline.function_call import noted
+from ndd.pipeline.function_call import nodes_in, noted
 from ndd.pipeline.node import DataNode, add_node, as_constant, contains_node, shapes_of
 from ndd.pipeline.operator_states import OperatorState
 from ndd.pipeline.python_functions import (
@@ -289,7 +289,8 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
         plain, finish = regions_of_samples(plain) if nodes else (plain, None)
 
         def make(pipeline: Any, word: int | None) -> Any:
-            return pipeline._new_reader(kind, positional, plain if word is None else {**plain, "seed": word}, name)
+            keywords = plain if word is None else {**plain, "seed": word}
+            return pipeline._new_reader(kind, positional, keywords, call_state.called)
 
         def step(run: Any, reader: Any) -> Any:
             outputs = run.pipeline._batch_of(reader)
@@ -299,7 +300,10 @@ def _reader_function(home: Any, path: str, name: str) -> Any:
         names = [output.name for output in kind.outputs(*positional, **plain)]
         outputs = names if kind.gives_dicts else len(names)
         always = bool(arguments.get("preserve"))
-        return add_node(step, tuple(nodes.values()), outputs=outputs, call_state=call_state, always=always)
+        result = add_node(step, tuple(nodes.values()), outputs=outputs, call_state=call_state, always=always)
+        outlets = nodes_in([*result.values()] if isinstance(result, dict) else result)
+        call_state.node = outlets[0] if outlets else None
+        return result
 
     return _named(function, path, kind.__doc__, form)
 

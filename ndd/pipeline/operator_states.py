@@ -46,6 +46,13 @@ class OperatorState:
         self.seed = None if seed is None or seed < 0 else int(seed)
         self.takes_word = seeded and self.seed is None
         self.like: OperatorState = like.like if like is not None else self
+        self.node: Any = None  # the first of the call's nodes, which have its name
+
+    @property
+    def called(self) -> str | None:
+        """The name of the call: the one given by the user, or DALI's for its nodes, if they have one yet."""
+        label = getattr(self.node, "name", None)
+        return label.partition("[")[0] if self.name is None and label is not None else self.name
 
     def __call__(self) -> Any:
         """The object of the running pipeline."""

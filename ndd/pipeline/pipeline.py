@@ -76,6 +76,7 @@ class Pipeline(PipelineBody):
         super()._prepare()
         self._places: str | None = None  # after the last run whose outputs were returned
         self._scheduled = 0  # runs that were scheduled and not returned yet
+        self._filled = False  # the first of an epoch was scheduled, and with it as many as are prefetched
         self._ahead: ReadAhead[Any] | None = None
         self._out: Any = None  # the outputs of a run until they are returned
         self._ended = False
@@ -226,14 +227,14 @@ class Pipeline(PipelineBody):
         return match
 
     def schedule_run(self) -> None:
-        """Starts a run; `share_outputs` returns its outputs."""
+        """Starts a run; `share_outputs` returns its outputs. The first one starts as many as are prefetched."""
         self._use_as(PipelineAPIType.SCHEDULED)
         self._schedule()
 
     def _schedule(self) -> None:
         self.build()
-        self._scheduled += 1
-        self._started = True
+        self._scheduled += 1 if self._filled or not self.exec_pipelined else self._depth
+        self._started = self._filled = True
 
     def _run_now(self) -> Any:
         """Computes the first run on the caller's thread; later runs are prepared ahead."""
@@ -253,27 +254,27 @@ class Pipeline(PipelineBody):
         Args:
             cuda_stream: no effect.
 
-        Raises StopIteration at the end of an epoch.
+        Raises StopIteration at the end of an epoch, and if no run is scheduled.
         """
         self._use_as(PipelineAPIType.SCHEDULED)
         if not self._scheduled:
-            self._schedule()
+            raise StopIteration
         return self._share()
 
     def _share(self) -> tuple[TensorList, ...]:
         """The outputs of the oldest scheduled run. If Ctrl-C keeps them from the caller, the next call returns them: nothing
         is called between the step that hands them over and the return."""
         self._scheduled -= 1
-        if self._ended:
-            raise StopIteration
         try:
+            if self._ended:
+                raise StopIteration
             if self._out is None:
                 if recorder.profiles:
                     recorder.deliver(self._run_now)
                 else:
                     self._run_now()
         except StopIteration:
-            self._ended = True
+            self._ended, self._scheduled = True, 0
             raise
         outputs: Any = self._out
         places = getattr(outputs, "places", None)
@@ -303,15 +304,14 @@ class Pipeline(PipelineBody):
         Args:
             cuda_stream: no effect.
 
-        Raises StopIteration at the end of an epoch.
+        Raises StopIteration at the end of an epoch, and if no run is scheduled.
         """
         return self.share_outputs()
 
     def reset(self) -> None:
         """Begins again after the end of the data."""
         if self._ended:
-            self._ended = False
-            self._scheduled = 0
+            self._ended = self._filled = False
             if self._ahead is not None:
                 self._ahead.stop()
                 self._ahead.join()

@@ -16,6 +16,10 @@ class UnusableData(RuntimeError, TypeError, ValueError):
     it."""
 
 
+class NoData(IndexError, RuntimeError):
+    """A run without a batch for a source: DALI raises one of the two, by the options of the pipeline."""
+
+
 class ExternalSource:
     """One `fn.external_source` of a pipeline; it keeps its position in the data between runs."""
 
@@ -103,7 +107,7 @@ class ExternalSource:
         if self.queue:
             self.last = self.queue.popleft()
         elif self.last is None or not self.options.get("repeat_last"):
-            raise IndexError(
+            raise NoData(
                 f"external_source {self.name!r} has no data: call feed_input({self.name!r}, batch) or "
                 f"run({self.name}=batch) before each run"
             )
@@ -190,6 +194,10 @@ def check_source(source: Any, options: dict[str, Any]) -> None:
     if outputs is not None and (not isinstance(outputs, int) or outputs < 1):
         kind = ValueError if isinstance(outputs, int) else TypeError
         raise kind(f"external_source: num_outputs: expected an integer of at least 1, or None, got {outputs!r}")
+    if options.get("bytes_per_sample_hint") is not None and not options.get("parallel"):
+        raise ValueError("external_source: bytes_per_sample_hint goes with parallel=True")
+    if source is None and cycle is not None:
+        raise ValueError("external_source: `cycle` goes with iterable sources: there is no `source`")
     if source is None or inspect.isgeneratorfunction(source):
         return
     if callable(source):

@@ -185,7 +185,7 @@ class Reader(Definition):
 
     def __call__(self, *, batch_size: int | None = None) -> Any:
         """The next sample, or with `batch_size` the next batch, in an endless sequence of epochs. A reader with one output returns
-        it alone, not in a tuple."""
+        it alone, not in a tuple or dict."""
         size, session = check_batch_size(self._display, batch_size), self._session
         progress = session.progress
         progress.check("calls", size)
@@ -195,13 +195,14 @@ class Reader(Definition):
         watching = observation.active
         held = self._step(size) if watching is None else watching.take(self._display, self._step, size)
         outputs = held.value
-        value = outputs[0] if isinstance(outputs, tuple) and len(outputs) == 1 else outputs
+        if len(outputs) == 1:
+            (outputs,) = outputs.values() if isinstance(outputs, dict) else outputs
         # Nothing is called from here on: see `StepInFlight`.
         if held.number > progress.number:
             progress.number, progress.position = held.number, held.step.position
             progress.skip = progress.share.count - 1
         held.delivered, held.value, held.step, held.run = True, None, None, None
-        return value
+        return outputs
 
     def _step(self, size: int | None) -> StepInFlight:
         """The next step, with its value."""

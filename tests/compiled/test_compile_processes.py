@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import subprocess
 import sys
@@ -136,16 +135,15 @@ def test_what_ends_a_process_is_compiled_here(monkeypatch):
     assert not processes.workers.alive()
 
 
-def test_a_notice_is_said_while_processes_compile(monkeypatch, caplog, tmp_path):
+def test_a_notice_is_said_while_processes_compile(monkeypatch, logged, tmp_path):
     monkeypatch.setattr(compile_notice, "_said", False)
     monkeypatch.setattr(compile_notice, "_PATIENCE", 0.0)
     processes, done = Processes(monkeypatch, 2), []
-    with caplog.at_level(logging.WARNING, "ndd"):
-        processes.background._jobs += [processes.job(name, done) for name in "abc"]
-        processes.background.do(processes.job("d", done), tmp_path)
-        processes.background.finish()
+    processes.background._jobs += [processes.job(name, done) for name in "abc"]
+    processes.background.do(processes.job("d", done), tmp_path)
+    processes.background.finish()
     assert sorted(done) == ["a", "b", "c", "d"]
-    (text,) = caplog.messages
+    ((_, text),) = logged
     assert f"kept in {tmp_path}" in text
 
 

@@ -24,14 +24,13 @@ pytestmark = pytest.mark.skipif(not LEVELS, reason="no level of processors has w
 
 
 @pytest.fixture
-def package(tmp_path, monkeypatch, caplog):
+def package(tmp_path, monkeypatch, logged):
     """The folder of the package's kernels, with those of the module `small` for this processor; nothing else is kept."""
     (tmp_path / "small.py").write_text(MODULE)
     monkeypatch.setattr(kernel_archives, "folder", tmp_path / "package")
     monkeypatch.setattr(kernel_archives, "_refused", {})
     monkeypatch.setattr(compile_notice, "_said", False)
     monkeypatch.setattr(compile_notice, "_PATIENCE", 0.0)
-    caplog.set_level("WARNING", "ndd")
     _forget()
     places(monkeypatch, NDD_CACHE_DIR=tmp_path / "made")
     keep(tmp_path, "made/kernels")
@@ -40,7 +39,7 @@ def package(tmp_path, monkeypatch, caplog):
     archived(tmp_path, kept)
     places(monkeypatch, NDD_CACHE_DIR=tmp_path / "cache")
     monkeypatch.setattr(compile_notice, "_said", False)
-    caplog.clear()
+    logged.clear()
     yield tmp_path
     _forget()
     for cached in (kernel_cache._folders, kernel_cache.writable_folder, kernel_cache.source_digest):
@@ -74,12 +73,12 @@ def compiled(folder, kind=np.float64):
     return not doubled.compiled()._cache_hits
 
 
-def test_kernels_of_the_package_are_used(package, caplog):
+def test_kernels_of_the_package_are_used(package, logged):
     assert not compiled(package)
     assert not (package / "cache").exists()
-    assert not caplog.records
+    assert not logged
     assert compiled(package, np.int16)  # not among them
-    assert "(" not in caplog.messages[0].partition("; ")[2]  # which is no fault of theirs
+    assert "(" not in logged[0][1].partition("; ")[2]  # which is no fault of theirs
 
 
 def test_a_kernel_of_another_text_is_not_used(package):
@@ -87,32 +86,32 @@ def test_a_kernel_of_another_text_is_not_used(package):
     assert compiled(package)
 
 
-def test_other_libraries_are_told(package, caplog):
+def test_other_libraries_are_told(package, logged):
     libraries = kernel_cache.libraries()
     archived(package, contents(package), libraries={**libraries, "numba": "0.1.2"})
     assert compiled(package)
-    (said,) = caplog.messages
+    ((_, said),) = logged
     assert said.endswith(f"(The kernels of this package are for numba 0.1.2, and here is {libraries['numba']}.)")
 
 
 @pytest.mark.parametrize("library", ["numba", "llvmlite"])
-def test_later_patch_releases_run_the_kernels(package, caplog, monkeypatch, library):
+def test_later_patch_releases_run_the_kernels(package, logged, monkeypatch, library):
     module = importlib.import_module(library)
     monkeypatch.setattr(module, "__version__", ".".join(module.__version__.split(".")[:2] + ["99"]))
     _forget()
     assert not compiled(package)
-    assert not caplog.records
+    assert not logged
     monkeypatch.setattr(module, "__version__", "99.0.0rc1")
     _forget()
     assert compiled(package)
-    assert "and here is 99.0.0rc1" in caplog.messages[0]
+    assert "and here is 99.0.0rc1" in logged[0][1]
 
 
-def test_a_lesser_processor_is_told(package, caplog):
+def test_a_lesser_processor_is_told(package, logged):
     target = kernel_archives.archive(LEVELS[-1]).header["target"]
     archived(package, contents(package), target={**target, "features": target["features"] + ",+warp-drive"})
     assert compiled(package)
-    (said,) = caplog.messages
+    ((_, said),) = logged
     assert f"need a processor of level {LEVELS[0]}" in said
 
 
@@ -125,7 +124,7 @@ def test_another_kind_of_processor_is_none_that_code_runs_on():
 
 @pytest.mark.parametrize("damage", [b"", b"noise" * 100, "cut", "flipped", "no header", "foreign", "encrypted"])
 @pytest.mark.drawn(2)
-def test_a_damaged_archive_is_told(package, caplog, damage):
+def test_a_damaged_archive_is_told(package, logged, damage):
     path = package / "package" / f"{LEVELS[-1]}.zip"
     content = path.read_bytes()
     if damage == "flipped":  # in the code of a kernel
@@ -143,7 +142,7 @@ def test_a_damaged_archive_is_told(package, caplog, damage):
     path.write_bytes(content)
     _forget()
     assert compiled(package)
-    (said,) = caplog.messages
+    ((_, said),) = logged
     assert damage == "flipped" or f"{path} cannot be read" in said
 
 

@@ -248,18 +248,17 @@ def test_one_variable_moves_all_caches(folder, monkeypatch):
     assert chosen_folder("kernels") is None
 
 
-def test_a_long_compilation_is_said_once(folder, monkeypatch, caplog):
-    caplog.set_level("WARNING", "ndd")  # `python -m ndd compile`, of another test in this process, says less
+def test_a_long_compilation_is_said_once(folder, monkeypatch, logged):
     monkeypatch.setattr(compiling, "_said", False)
     monkeypatch.setattr(compiling, "_PATIENCE", 1e6)
     assert not found_on_disk(folder)
-    assert not caplog.records  # not yet long
+    assert not logged  # not yet long
     monkeypatch.setattr(compiling, "_PATIENCE", 0.0)
     assert found_on_disk(folder)
-    assert not caplog.records  # nothing was compiled
+    assert not logged  # nothing was compiled
     assert not found_on_disk(folder, np.int16)
     assert not found_on_disk(folder, np.int32)
-    (said,) = [record.getMessage() for record in caplog.records]
+    ((_, said),) = logged
     assert "is compiling kernels" in said  # each call finds out what it needs: their number is not known
     assert str(folder / "cache") in said
     assert "python -m ndd compile" in said

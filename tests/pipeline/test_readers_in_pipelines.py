@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 from pipeline.counting import values
@@ -33,6 +35,25 @@ def test_readers_are_made_once_and_advance_once_a_run(files):
         pipe.reader_meta("Nobody")
     with pytest.raises(RuntimeError, match="Nobody"):
         pipe.epoch_size("Nobody")
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("package", ["ndd", "nvidia.dali"])
+def test_readers_without_a_name_have_the_name_of_their_nodes(package, files, tmp_path):
+    """Counted with the other calls of the body."""
+    library = importlib.import_module(package)
+    (tmp_path / "video").mkdir()
+    (tmp_path / "video" / "0.ppm").write_bytes(b"P6 1 1 255\n123")
+    pipe = library.Pipeline(1, 1, None)
+    with pipe:
+        number = library.fn.random.uniform(range=[0.0, 1.0])
+        outputs = [library.fn.readers.file(files=files[:n], name=name)[0] for n, name in ((3, None), (4, "mine"))]
+        outputs.append(library.fn.readers.sequence(file_root=str(tmp_path), sequence_length=1))
+        pipe.set_outputs(number, *outputs)
+    pipe.build()
+    assert pipe.epoch_size() == {"__File_1": 3, "mine": 4, "__Sequence_2": 1}
+    assert pipe.reader_meta("__File_1")["epoch_size"] == 3
+    assert [node.name for node in outputs] == ["__File_1[0]", "mine[0]", "__Sequence_2"]
 
 
 @pytest.mark.oracle

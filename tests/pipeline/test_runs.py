@@ -106,6 +106,46 @@ def test_three_steps():
         pipe.run()
 
 
+@pytest.mark.oracle
+@pytest.mark.parametrize("options", [{}, {"prefetch_queue_depth": 3}, {"exec_pipelined": False, "exec_async": False}])
+def test_only_scheduled_runs_are_shared_as_in_dali(options):
+    """The first `schedule_run` schedules as many as are prefetched; `empty` tells whether one is left."""
+
+    def outcomes(package, program):
+        library = importlib.import_module(package)
+        data = [[np.int32(i)] for i in range(4)]
+        pipe = library.Pipeline(1, 1, None, **options)
+        with pipe:
+            pipe.set_outputs(library.fn.external_source(data, cycle="raise"))
+        pipe.build()
+        seen = []
+        for step in program.split():
+            try:
+                result = getattr(pipe, step)()
+            except StopIteration:
+                result = "end"
+            seen.append(int(result[0].as_array()[0]) if isinstance(result, tuple) else result)
+        return seen
+
+    share, turn = "share_outputs release_outputs empty", "schedule_run share_outputs release_outputs "
+    for program in (
+        f"empty {share} schedule_run {share} {share} {share}",
+        f"schedule_run {share} schedule_run {share} schedule_run outputs outputs outputs",
+        turn * 6 + "reset share_outputs " + turn * 2,
+        "run empty run",
+    ):
+        assert outcomes("ndd", program) == outcomes("nvidia.dali", program)
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("package", ["ndd", "nvidia.dali"])
+@pytest.mark.parametrize("options", [{"cycle": "raise"}, {"source": [[1]], "bytes_per_sample_hint": 8}])
+def test_options_that_need_another_one(package, options):
+    library = importlib.import_module(package)
+    with library.Pipeline(1, 1, None), pytest.raises(ValueError, match=r"`cycle`|bytes_per_sample_hint"):
+        library.fn.external_source(**options)
+
+
 def test_fed_by_name():
     @ndd.pipeline_def(batch_size=3, prefetch_queue_depth=1)
     def body():

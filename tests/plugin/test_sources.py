@@ -110,6 +110,18 @@ def test_a_size_beside_the_data(auto_reset):
     assert loops(12) == [["012", "345", "678"], [], []]
 
 
+@pytest.mark.oracle
+@pytest.mark.filterwarnings("ignore")
+def test_the_sources_of_several_pipelines_begin_again_together(our, their):
+    def loops(library):
+        data = batches([0, 1], [2, 3])
+        pipes = [fed(data, 2, library.pipelines, library.fn, cycle="raise") for _ in range(3)]
+        iterator = library.plugin.DALIGenericIterator(pipes, ["x"], size=12, last_batch_padded=True)
+        return [[[d["x"].tolist() for d in step] for step in iterator] for _ in range(3)]
+
+    assert loops(our) == loops(their) == [[[[0, 1]] * 3, [[2, 3]] * 3]] * 3
+
+
 def reader(n=7):
     return ndd.readers.File(files=number_files()[:n], labels=list(range(1, n + 1)))
 

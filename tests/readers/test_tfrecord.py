@@ -89,6 +89,19 @@ def test_records(tmp_path, dali, wanted):
 
 
 @pytest.mark.oracle
+def test_a_call_gives_a_single_feature_alone(tmp_path, dali):
+    from nvidia.dali import tfrecord as theirs
+
+    arguments = write_tfrecord(tmp_path, RECORDS)
+    for package, module in ((ndd, tfrec), (dali, theirs)):
+        features = features_of(module, {"one": "F([1], INT, 0)", "s": "F((), STRING, '')"})
+        assert list(package.readers.TFRecord(**arguments, features=features)()) == ["one", "s"]
+        del features["s"]
+        assert type(package.readers.TFRecord(**arguments, features=features)()) is package.Tensor
+        assert type(package.readers.TFRecord(**arguments, features=features)(batch_size=2)) is package.Batch
+
+
+@pytest.mark.oracle
 @pytest.mark.parametrize("lines", [[2, 0], [1, 1, 2]], ids=str)
 def test_an_index_of_some_and_several_files(tmp_path, dali, lines):
     first, second = write_tfrecord(tmp_path, RECORDS), write_tfrecord(tmp_path, RECORDS[:1], "b")

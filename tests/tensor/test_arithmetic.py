@@ -13,6 +13,8 @@ from selection import drawn
 
 import ndd
 
+pytestmark = pytest.mark.read_by_dali  # numbers in a call are constants of DALI's expression then, and not inputs
+
 BINARY = {
     "add": operator.add, "sub": operator.sub, "mul": operator.mul, "fdiv": operator.truediv, "div": operator.floordiv,
     "mod": operator.mod, "pow": operator.pow, "bitand": operator.and_, "bitor": operator.or_, "bitxor": operator.xor,

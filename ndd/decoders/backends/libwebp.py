@@ -55,7 +55,8 @@ class _Config(ctypes.Structure):
 @functools.cache
 def _library() -> Any:
     """The library; None where Pillow's wheel has none."""
-    for file in copies("libwebp-", PILLOW):
+    # In the wheels of Pillow 12.0 it does not find the library that it needs by itself.
+    for file in (*copies("libsharpyuv-", PILLOW), *copies("libwebp-", PILLOW)):
         try:
             library = ctypes.CDLL(str(file))
             library.WebPInitDecoderConfigInternal.argtypes = [ctypes.c_void_p, ctypes.c_int]

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ndd._tensor.memory import host_empty
-from ndd.decoders.backend import Window
+from ndd.decoders.backend import Unreadable, Window
 from ndd.decoders.headers.tiff_directory import most_read
 from ndd.decoders.jpeg import backend as _jpeg
 from ndd.decoders.jpeg.segments import SCAN, segments
@@ -90,14 +90,19 @@ class _Header(NamedTuple):
 
 
 def _header(chunk: Chunk, known: _Header | None, columns: int, channels: int) -> _Header:
-    """The header of a chunk; `known` is that of another one. ValueError if libtiff would refuse it."""
+    """The header of a chunk; `known` is that of another one. ValueError if libtiff would refuse it, Unreadable if
+    it is smaller than the chunk."""
     if known is not None and chunk.rows == known.rows and chunk.stored[: len(known.text)].tobytes() == known.text:
         return known
     header = None
     for segment in segments(chunk.stored.data):
         content = bytes(chunk.stored[segment.begin : segment.end])
         if segment.marker in _FRAMES:
-            if header is not None or _frame(content) != (8, chunk.rows, columns, channels):
+            bits, height, width, components = _frame(content)
+            if height < chunk.rows or width < columns:
+                # libtiff leaves the rest of such a chunk as it is: memory that nothing has written before Pillow 13, in DALI too.
+                raise Unreadable(f"expected a JPEG of {chunk.rows} x {columns} in a chunk, got {height} x {width}")
+            if header is not None or (bits, height, width, components) != (8, chunk.rows, columns, channels):
                 raise ValueError("a chunk of another size")
             header = _Header(b"", chunk.rows, tuple(content[7 + 3 * c : 8 + 3 * c] for c in range(channels)))
         if segment.marker == SCAN and header is not None:

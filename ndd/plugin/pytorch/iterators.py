@@ -52,7 +52,7 @@ class TorchIterator:
         self._returned = 0  # batches of this epoch that the caller has
         self._over = False  # StopIteration was raised
         self._dry = False  # ... because the pipelines had no more data, before `size` samples
-        self._epochs_done = 0  # since a source started again
+        self._epochs_done = [False] * len(self._sources)  # an epoch, since the source started again
         self._first: list[dict[str, Any]] | None = None
         self._before_first: list[bytes] = []  # the checkpoints before it
         # The batch on its way to the caller, which stays here if Ctrl-C comes: the outputs of the sources, and after they
@@ -202,8 +202,8 @@ class TorchIterator:
 
     def _run(self) -> None:
         try:
-            for source in self._sources[len(self._outputs) :]:
-                self._outputs = [*self._outputs, self._run_one(source)]
+            for k in range(len(self._outputs), len(self._sources)):
+                self._outputs = [*self._outputs, self._run_one(k)]
         except StopIteration:
             self._dry = self._epochs.size > 0
             raise
@@ -211,14 +211,15 @@ class TorchIterator:
             self.batch_size = getattr(self._outputs[0][0], "batch_size", 1)
             self._epochs.set_batch_size(self.batch_size)
 
-    def _run_one(self, source: Any) -> tuple[Any, ...]:
+    def _run_one(self, k: int) -> tuple[Any, ...]:
+        source = self._sources[k]
         try:
             return source._iterate()
         except StopIteration:
-            if self._epochs.size < 0 or not self._epochs_done:
+            if self._epochs.size < 0 or not self._epochs_done[k]:
                 raise
             # the source has at least `size` samples, so this is the end of a pass over it, not a lack of data
-            self._epochs_done = 0
+            self._epochs_done[k] = False
             source.reset()
             return source._iterate()
 
@@ -253,7 +254,7 @@ class TorchIterator:
             return
         self._over, self._returned = False, 0
         self._epochs.reset()
-        self._epochs_done += 1
+        self._epochs_done = [True] * len(self._sources)
         for source in self._sources:
             source.reset()
 

@@ -128,8 +128,8 @@ def test_damage_is_what_it_is_alone():
 
 
 def test_a_few_bytes_do_not_claim_gigabytes(monkeypatch):
-    """A header of 16,000 x 16,000 with nearly nothing behind it: no memory is asked for before a chunk has been unpacked."""
-    lies = tiff(NOISE, colours=RGB, compression=DEFLATE, rows=41, tags={256: [16000], 257: [16000], 278: [16000]})
+    """A header of 6,000 x 6,000 with nearly nothing behind it: no memory is asked for before a chunk has been unpacked."""
+    lies = tiff(NOISE, colours=RGB, compression=DEFLATE, rows=41, tags={256: [6000], 257: [6000], 278: [6000]})
     asked, room = [], picture_batch.host_empty
     monkeypatch.setattr(picture_batch, "host_empty", lambda shape, dtype: asked.append(shape[0]) or room(shape, dtype))
     good = tiff(NOISE, colours=RGB)

@@ -154,6 +154,7 @@ MISUSES = {
 }
 
 
+@pytest.mark.read_by_dali  # else it asks for as many places as axes
 @pytest.mark.parametrize("name", MISUSES)
 def test_misuse_as_dali(dali, name):
     check_same(dali, lambda m: MISUSES[name](m, m.tensor(IMAGE, layout="HWC")), note=name)
