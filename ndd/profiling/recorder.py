@@ -131,7 +131,7 @@ class Recorder:
     def was_read(self, count: int, begun: float) -> None:
         """Records the reading of a thread."""
         thread = threading.current_thread()
-        span = Span("reading", "reading", int(begun * 1e9), thread.native_id or 0, thread.name, ahead=True)
+        span = Span("reading", "reading", int(begun * 1e9), threading.get_native_id(), thread.name, ahead=True)
         span.ended, span.samples = perf_counter_ns(), count
         span.own = span.ended - span.begun
         for profile in self.profiles:
@@ -140,7 +140,7 @@ class Recorder:
     def stream_waits(self, stream: Any) -> Timing:
         """Begins to record that torch's stream waits for data; the caller ends the result."""
         thread, now = threading.current_thread(), perf_counter_ns()
-        span = Span("data", "stream", now, thread.native_id or 0, thread.name, ended=now, device=stream.device_index)
+        span = Span("data", "stream", now, threading.get_native_id(), thread.name, ended=now, device=stream.device_index)
         timing = span.timing = Timing(stream)
         for profile in self.profiles:
             profile.add(span)
@@ -184,7 +184,7 @@ class Recorder:
     @contextlib.contextmanager
     def _span(self, name: str, kind: Kind) -> Iterator[Span]:
         thread, inner = threading.current_thread(), self._local.inner
-        span = Span(name, kind, 0, thread.native_id or 0, thread.name, ahead=thread.name.startswith(_AHEAD))
+        span = Span(name, kind, 0, threading.get_native_id(), thread.name, ahead=thread.name.startswith(_AHEAD))
         inner.append(0)
         profiles = self.profiles
         title = f"ndd.{name}" if kind == "operator" else f"ndd: wait for {name}"

@@ -403,6 +403,20 @@ def test_a_loop_over_a_pipeline_waits_for_its_outputs(depth):
     made.run()
     assert str(p) == before
     assert [event["tid"] for event in trace.events(p) if event["name"] == "wait for pipeline"] == [p.loop_thread] * 3
+    if made._ahead is not None:  # else it would read into what the next test measures
+        made._ahead.stop()
+        made._ahead.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_a_forked_process_has_a_loop_thread_of_its_own():
+    """Its main thread keeps the name, and before Python 3.13 the number, of its parent's."""
+    child = os.fork()
+    if not child:
+        with ndd.profile() as p:
+            list(ndd.readers.File(file_root=str(ndd.demo.photos())).next_epoch(batch_size=8))
+        os._exit(int(p.loop_thread != threading.get_native_id() or not p.waited))
+    assert os.waitpid(child, 0)[1] == 0
 
 
 def test_a_loop_without_ndd_is_not_said_to_wait_for_nothing():
