@@ -140,7 +140,9 @@ class Recorder:
     def stream_waits(self, stream: Any) -> Timing:
         """Begins to record that torch's stream waits for data; the caller ends the result."""
         thread, now = threading.current_thread(), perf_counter_ns()
-        span = Span("data", "stream", now, threading.get_native_id(), thread.name, ended=now, device=stream.device_index)
+        span = Span(
+            "data", "stream", now, threading.get_native_id(), thread.name, ended=now, device=stream.device_index
+        )
         timing = span.timing = Timing(stream)
         for profile in self.profiles:
             profile.add(span)
