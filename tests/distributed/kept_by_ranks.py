@@ -55,6 +55,7 @@ def main(folder, rank, world, with_accelerate):
         reader, rng, *_ = started(folder, rank)
         accelerator.register_for_checkpointing(reader, rng)
         accelerator.save_state(str(folder / "accelerate"))
+        accelerator.wait_for_everyone()  # the first rank writes
         rest(reader, rng)
         accelerator.load_state(str(folder / "accelerate"))
         result["accelerate"] = rest(reader, rng)
