@@ -16,10 +16,10 @@ end of the program does not wait for them.
 
 A kernel whose fallback takes much longer interrupts another one at the compiler's next step (after at most 0.6 s on a quiet
 machine). So do a fork and a call that needs another kernel, if the thread compiles. The interrupted kernel is started again
-later; inner kernels that are already compiled are stored. The end of the program waits as long as the kernel has taken so far, at
-most 2 s, so that nearly finished work is not lost; Ctrl-C ends the wait. (The thread stops after 1.4 s, at the compiler's next
-step: LLVM must not run while the process ends.) Forked processes compile at the call, because they start late and end without
-notice. With NDD_COMPILE_IN_BACKGROUND=0 all processes do.
+later; inner kernels that are already compiled are stored. The end of the program waits as long as the kernel has taken so far,
+at most 2 s, so that nearly finished work is not lost, or until a first kernel of this program is kept; Ctrl-C ends the wait.
+(The thread stops after 1.4 s, at the compiler's next step: LLVM must not run while the process ends.) Forked processes compile
+at the call, because they start late and end without notice. With NDD_COMPILE_IN_BACKGROUND=0 all processes do.
 """
 
 from __future__ import annotations
@@ -128,6 +128,7 @@ class Background:
 
     def __init__(self) -> None:
         self._ends_early = False
+        self._has_kept = False  # a kernel of this program, in another process
         self.allowed = os.environ.get(_VARIABLE) != "0"
         self.workers = Workers()
         self._begin()
@@ -237,7 +238,8 @@ class Background:
                 time.sleep(0.05)
             with self._lock:
                 asked = [job for job in [*self._jobs, *self._running.values()] if not job.early]
-                if not asked or (not self._running and self._end is not None):
+                goes_on = self._running or (self.workers.alive() and self._goes_on())
+                if not asked or (self._end is not None and not goes_on):
                     self._thread = None
                     return
                 job = None if self.workers.alive() else self._next()
@@ -253,11 +255,11 @@ class Background:
         """Gives jobs to other processes, and waits a moment for what they answer."""
         if not self.workers.alive():
             return
-        if self._end is not None and not self._are_nearly_done():
+        if not self._goes_on():
             self._running.clear()
             self.workers.close()
             return
-        while self._end is None and (job := self._next()) is not None:
+        while (job := self._next()) is not None and (self._end is None or not (self._has_kept or job.early)):
             worker = self._free_worker()
             if worker is None:
                 if not job.later:  # else another process may compile it
@@ -266,6 +268,8 @@ class Background:
             message = job.message()
             if message is None:
                 worker.free = True
+                if self._end is not None:
+                    break
                 with self._lock:
                     self._jobs.remove(job)
                 self._compile_here(job)
@@ -303,8 +307,10 @@ class Background:
             job = self._running.pop(worker)
             if said in (ELSEWHERE, STOPPED, b""):
                 self._jobs.append(job)
-            elif self._end is None:
-                self._job = job
+            else:
+                self._has_kept = True
+                if self._end is None:
+                    self._job = job
         if said == b"":
             self.workers.lost(worker)
             job.message = lambda: None  # what ends a process is not tried again in another one
@@ -325,9 +331,15 @@ class Background:
                 others[worker].stopping = True
                 worker.stop()
 
-    def _are_nearly_done(self) -> bool:
-        """Whether the end of the program still waits for a kernel in another process."""
-        return any([self._is_nearly_done(job.begun, _LAST) for job in list(self._running.values()) if not job.early])
+    def _goes_on(self) -> bool:
+        """Whether other processes compile: until the program ends, and then for what is nearly done. If no kernel of this program
+        has been kept, as long as its end may take: else one that always ends before they are ready would never keep any."""
+        if self._end is None:
+            return True
+        running = [job for job in list(self._running.values()) if not job.early]
+        if not self._has_kept and any([not job.early for job in [*running, *self._jobs]]):
+            return time.monotonic() - self._end < _LAST
+        return any([self._is_nearly_done(job.begun, _LAST) for job in running])
 
     def compile_elsewhere(self, message: Callable[[], bytes | None]) -> None:
         """Lets another process compile a kernel for a call that waits, if one is free."""

@@ -229,6 +229,7 @@ def test_machine_code_is_emitted_at_the_second_level(monkeypatch):
 def test_the_end_of_a_program_ends_its_processes(monkeypatch):
     """It waits for what is nearly done: `test_ends_of_programs.py`."""
     processes, done = Processes(monkeypatch), []
+    processes.background._has_kept = True
     processes.answers[b"a"] = STOPPED
     job = processes.job("a", done)
     processes.begin(job)
@@ -318,3 +319,24 @@ def test_a_program_with_an_empty_cache(tmp_path):
     assert done.stdout.splitlines() == [str(flipped), str(flipped), "[]"]
     assert "ResourceWarning" not in done.stderr
     assert [path for path in (tmp_path / "kernels").iterdir() if path.name.startswith("ndd.ops.image.flip")]
+
+
+def test_the_end_of_a_program_waits_for_its_first_kernel(monkeypatch):
+    """Else one that ends before its processes are ready would compile the same kernels in every run, and keep none."""
+    processes, done = Processes(monkeypatch), []
+    free, looked = processes.workers.free, []
+
+    def ready():
+        looked.append(processes.background._end)
+        return None if len(looked) < 3 or looked[-3] is None else free()
+
+    monkeypatch.setattr(processes.workers, "free", ready)
+    monkeypatch.setattr(background, "_LAST", 100.0)
+    for name in "abc":
+        processes.background.do(processes.job(name, done))
+    while not looked:
+        pass
+    begun = time.monotonic()
+    processes.background.end()
+    assert time.monotonic() - begun < 50.0
+    assert len(processes.asked) == 1

@@ -138,11 +138,11 @@ def test_the_end_of_a_program_waits_for_no_early_kernel(started):
     ended = threading.Thread(target=started.background.end)
     job = next(iter(started.background._running.values()))
     job.begun -= 60.0
-    assert not started.background._are_nearly_done()
+    assert started.background._goes_on()
     started.background._end = job.begun + 60.0
-    assert not started.background._are_nearly_done()
+    assert not started.background._goes_on()
     job.early = None
-    assert started.background._are_nearly_done()
+    assert started.background._goes_on()
     ended.start()
     ended.join(60)
     assert not ended.is_alive()
