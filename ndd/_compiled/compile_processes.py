@@ -13,8 +13,8 @@ compiled for a minute. Where they cannot be started (one CPU, no folder to write
 from __future__ import annotations
 
 import contextlib
+import json
 import os
-import pickle
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -75,7 +75,8 @@ class Worker:
         self.free = self.ready or not self._given
         self.ready = True
         if said.startswith(ENDED) and said != ENDED:
-            kernel_file.unstored.update(pickle.loads(said.removeprefix(ENDED)))
+            for name, content, why in json.loads(said.removeprefix(ENDED)):
+                kernel_file.unstored[name] = bytes.fromhex(content), why
             return ENDED
         return said
 

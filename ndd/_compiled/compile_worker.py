@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import json
 import os
-import pickle
 import sys
 import threading
 import time
@@ -87,7 +87,8 @@ def _answer(connection: Connection, message: bytes) -> bytes:
     thread.start()
     thread.join()
     if kernel_file.unstored:
-        said[0] += pickle.dumps(kernel_file.unstored) if said[0] == ENDED else b""
+        unstored = [(name, content.hex(), why) for name, (content, why) in kernel_file.unstored.items()]
+        said[0] += json.dumps(unstored).encode() if said[0] == ENDED else b""
         kernel_file.unstored.clear()
     return said[0]
 
