@@ -20,7 +20,7 @@ from typing import NamedTuple
 from ndd.bench.libraries import Setting, names_among
 from ndd.bench.loop_pictures import PICTURES, convert_pictures, distinct_files
 from ndd.bench.loop_sides import SIDES
-from ndd.bench.process import failure
+from ndd.bench.process import failure, say_left_out
 from ndd.bench.rounds import Result
 from ndd.demo.folder import PHOTOS, scan
 
@@ -133,7 +133,7 @@ def _times(side: str, setting: Setting, case: _Case) -> _Times:
     if done.returncode:
         if side == "ndd":
             raise RuntimeError(f"the loop of ndd failed:\n{failure(done)}")
-        print(f"{side} does not run here: {failure(done).splitlines()[-1][:160]}")
+        say_left_out(side, done)
         return _Times()
     *epochs, threads = json.loads(done.stdout.strip().splitlines()[-1])
     rate, caller, process = map(median, epochs)

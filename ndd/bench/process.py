@@ -19,6 +19,11 @@ def failure(done: subprocess.CompletedProcess[str]) -> str:
     )
 
 
+def say_left_out(side: str, done: subprocess.CompletedProcess[str]) -> None:
+    """Prints that a side cannot be measured, and the last line of why."""
+    print(f"{side} does not run here: {failure(done).splitlines()[-1][:160]}")
+
+
 class Process:
     """`python -m module arguments...`: a process that writes a line of JSON for each line that it reads."""
 

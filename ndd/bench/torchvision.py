@@ -14,7 +14,7 @@ from pathlib import Path
 from statistics import median
 
 from ndd.bench.libraries import Setting
-from ndd.bench.process import failure
+from ndd.bench.process import failure, say_left_out
 from ndd.bench.rounds import Result
 from ndd.bench.torchvision_sides import RECIPES, SIDES
 from ndd.demo.folder import PHOTOS, scan
@@ -53,6 +53,6 @@ def _rate(side: str, recipe: str, setting: Setting, root: Path, batch: int, imag
     if done.returncode:
         if side == "ndd":
             raise RuntimeError(f"the recipe {recipe} of ndd failed:\n{failure(done)}")
-        print(f"{side} does not run here: {failure(done).splitlines()[-1][:160]}")
+        say_left_out(side, done)
         return None
     return median(json.loads(done.stdout.strip().splitlines()[-1]))

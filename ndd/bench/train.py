@@ -15,7 +15,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from ndd.bench.libraries import Setting, names_among
-from ndd.bench.process import failure
+from ndd.bench.process import failure, say_left_out
 from ndd.bench.rounds import Result
 from ndd.bench.train_sides import SIDES
 from ndd.demo.folder import PHOTOS, scan
@@ -95,7 +95,7 @@ def _trained(
     if done.returncode:
         if side in ("ndd", "synthetic"):
             raise RuntimeError(f"training with {side} failed:\n{failure(done)}")
-        print(f"{side} does not run here: {failure(done).splitlines()[-1][:160]}")
+        say_left_out(side, done)
         return None
     return json.loads(done.stdout.strip().splitlines()[-1])
 
